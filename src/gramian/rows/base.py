@@ -1,0 +1,186 @@
+"""The interface between algorithms and data: blocks of rows, and sums over them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.rows.folds import Folds
+from gramian.rows.scratch import scratch
+from gramian.rows.tree import add, tree_sum
+
+Array = NDArray[Any]
+T = TypeVar("T")
+
+BLOCK_CELLS = 2**18  # numbers in a block: two megabytes, what one core's cache and its neighbours hold
+BLOCK_ROWS = (9, 12)  # as powers of two: fewer rows are not worth adding d × d numbers up, more leave the cache
+MOST_CELLS = 2**23
+FOLD_BLOCKS = 4  # blocks that a pass by fold takes together, so that each fold's part is still worth a product
+
+
+def block_rows(width: int) -> int:
+    """Rows in a block of `width` columns: a power of two that depends on the width alone.
+
+    >>> block_rows(100), block_rows(200), block_rows(10**6)
+    (2048, 1024, 8)
+    """
+    rows = min(max(int(np.log2(BLOCK_CELLS / width)), BLOCK_ROWS[0]), BLOCK_ROWS[1])
+    return int(2 ** min(rows, max(int(np.log2(MOST_CELLS / width)), 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some neighbouring rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first."""
+
+    X: Any
+    y: Array | None
+    weight: Array | None
+    start: int
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: Any, *, reuse: bool = False) -> "Block":
+        """The block of some of these rows; with `reuse`, in memory that the next such block of this thread takes."""
+        if reuse and not sp.issparse(self.X):
+            room = scratch("rows", len(rows), self.X.shape[1], self.X.dtype)
+            X = np.take(self.X, rows, axis=0, out=room, mode="clip")
+        else:
+            X = self.X[rows]
+        return Block(
+            X,
+            None if self.y is None else self.y[rows],
+            None if self.weight is None else self.weight[rows],
+            self.start,
+        )
+
+
+class Rows(ABC):
+    """A table of n rows and d features, with or without targets and weights, that can be summed over.
+
+    Attributes
+    ----------
+    n, d : int
+        Rows and features.
+    names : tuple of str or None
+        Feature names, where the source has them.
+    target_names : tuple of str
+        Names of the targets; empty without targets.
+    one_target : bool
+        Whether the targets were given as one column (so that predictions have one axis).
+    precision : float
+        Relative spacing of the numbers given: float32 data carry fewer digits than float64.
+    """
+
+    n: int
+    d: int
+    names: tuple[str, ...] | None
+    target_names: tuple[str, ...]
+    one_target: bool
+    precision: float
+    weighted: bool
+    is_sparse: bool
+
+    @abstractmethod
+    def block(self, start: int, stop: int) -> Block:
+        """Rows start … stop - 1."""
+
+    @property
+    def block_size(self) -> int:
+        """Rows in a block."""
+        return block_rows(self.d + len(self.target_names) + 1)
+
+    def sum(self, f: Callable[[Block], T]) -> T:
+        """Sum of `f(block)` over all blocks; `f` returns anything with `+`.
+
+        >>> import gramian as gm
+        >>> rows = gm.scan([[1.0, 2.0], [3.0, 4.0]])
+        >>> rows.sum(lambda block: block.X.sum(axis=0))
+        array([4., 6.])
+        """
+        size = self.block_size
+        return tree_sum(-(-self.n // size), lambda i: f(self.block(i * size, min(self.n, (i + 1) * size))))
+
+    def sum_by_fold(self, f: Callable[[Block], T], folds: Folds) -> list[T | None]:
+        """One such sum per fold in a single pass; None for a fold without rows.
+
+        The rows of a block are sorted by fold in memory that the next block uses again: `f` must not keep them.
+        """
+        size = self.block_size * FOLD_BLOCKS
+
+        def leaf(i: int) -> _ByFold:
+            start, stop = i * size, min(self.n, (i + 1) * size)
+            block, labels = self.block(start, stop), folds.labels(start, stop)
+            order = np.argsort(labels, kind="stable")
+            block = block.take(order, reuse=True)
+            edges = np.searchsorted(labels[order], np.arange(folds.count + 1))
+            parts: dict[int, Any] = {}
+            for fold in range(folds.count):
+                if edges[fold] < edges[fold + 1]:
+                    parts[fold] = f(block.take(slice(edges[fold], edges[fold + 1])))
+            return _ByFold(parts)
+
+        totals = tree_sum(-(-self.n // size), leaf).parts
+        return [totals.get(fold) for fold in range(folds.count)]
+
+    def collect(self) -> Block:
+        """All rows as one block. For algorithms that need the matrix itself."""
+        return self.block(0, self.n)
+
+    def refuse_nonfinite(self) -> None:
+        """Raise if a feature is NaN or infinite, naming columns and rows; return if all are finite."""
+        found = self.sum(lambda block: [(block.start, *_nonfinite(block.X))])
+        columns = np.concatenate([cols for _, _, cols, _ in found])
+        if not columns.size:
+            return
+        rows = np.concatenate([start + r for start, r, _, _ in found])
+        has_nan = any(nan for *_, nan in found)
+        worst, counts = np.unique(columns, return_counts=True)
+        shown = ", ".join(f"{self.name(j)} ({c})" for j, c in zip(worst[:5], counts[:5], strict=True))
+        more = "" if len(worst) <= 5 else f" and {len(worst) - 5} more columns"
+        kind = "NaN" if has_nan else "infinity"
+        raise ValueError(
+            f"Input X contains {kind}: {columns.size} missing or infinite values (inf), in column {shown}{more}; "
+            f"first at row {int(rows.min())}. Drop those rows, or fill them first, for example with "
+            "sklearn.impute.SimpleImputer."
+        )
+
+    def name(self, column: int) -> str:
+        """How messages call a column."""
+        return repr(self.names[column]) if self.names is not None else str(column)
+
+    def __repr__(self) -> str:
+        extras = [f"{self.n} rows × {self.d} features"]
+        if self.target_names:
+            extras.append("target " + ", ".join(self.target_names))
+        if self.weighted:
+            extras.append("weighted")
+        if self.is_sparse:
+            extras.append("sparse")
+        return f"<Rows: {', '.join(extras)}>"
+
+
+class _ByFold:
+    """Totals by fold, merged fold by fold."""
+
+    def __init__(self, parts: dict[int, Any]) -> None:
+        self.parts = parts
+
+    def _absorb(self, other: "_ByFold") -> "_ByFold":
+        for fold, value in other.parts.items():
+            self.parts[fold] = add(self.parts[fold], value) if fold in self.parts else value
+        return self
+
+
+def _nonfinite(X: Any) -> tuple[Array, Array, bool]:
+    """Rows and columns of the numbers that are not finite, and whether one is NaN."""
+    if sp.issparse(X):
+        coo = X.tocoo()
+        bad = ~np.isfinite(coo.data)
+        return coo.row[bad].astype(np.int64), coo.col[bad].astype(np.int64), bool(np.isnan(coo.data).any())
+    rows, columns = np.nonzero(~np.isfinite(X))
+    return rows, columns, bool(np.isnan(X).any())

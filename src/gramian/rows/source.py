@@ -1,0 +1,205 @@
+"""`gm.scan`: one door for every source of rows, where bad input is named and refused."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array, check_consistent_length
+
+from gramian.rows.base import Array, Rows
+from gramian.rows.memory import MemoryRows
+from gramian.warnings import PrecisionWarning
+
+EXACT_INTEGERS = 2**53
+
+
+def scan(
+    source: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    target: str | Sequence[str] | None = None,
+    weight: str | None = None,
+) -> Rows:
+    """Make `Rows` of a table in memory.
+
+    Parameters
+    ----------
+    source : array, data frame or sparse matrix
+        Features, n rows × d columns. NumPy arrays of any float or integer type and order, pandas and polars frames,
+        Arrow tables, SciPy sparse matrices and arrays.
+    y : array or series, optional
+        One target (n,) or several (n, t).
+    sample_weight : array, optional
+        One non-negative weight per row. Weights are counts: weight 2 is the row given twice.
+    target, weight : str, or a list of str for target
+        With a data frame: the columns that hold the target and the weight, instead of `y` and `sample_weight`.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "age": [5.0, 1.0, 4.0], "price": [10.0, 20.0, 33.0]})
+    >>> gm.scan(frame, target="price")
+    <Rows: 3 rows × 2 features, target price>
+    """
+    if isinstance(source, Rows):
+        if y is not None or sample_weight is not None or target is not None or weight is not None:
+            raise ValueError("These rows were scanned already; give the target and the weights to gm.scan itself.")
+        return source
+    names: tuple[str, ...] | None = None
+    frame = _frame(source)
+    if frame is not None:
+        target_columns = [target] if isinstance(target, str) else list(target or [])
+        _refuse_unknown([*target_columns, *([weight] if weight is not None else [])], frame.columns)
+        if target_columns:
+            if y is not None:
+                raise ValueError("Give either y or target=, not both.")
+            y = frame.select(target_columns) if not isinstance(target, str) else frame[target]
+        if weight is not None:
+            if sample_weight is not None:
+                raise ValueError("Give either sample_weight or weight=, not both.")
+            sample_weight = frame[weight]
+        used = {*target_columns, weight}
+        names = tuple(name for name in frame.columns if name not in used)
+        X: Any = [_column(frame[name], name) for name in names]
+        if not X:
+            raise ValueError("The table has no feature columns: at least 1 is required.")
+        if len(X[0]) == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape=(0, {len(X)})) while a minimum of 1 is required.")
+    else:
+        if target is not None or weight is not None:
+            raise ValueError(
+                "target= and weight= name columns of a data frame; with an array, give y and sample_weight."
+            )
+        X = _matrix(source)
+    n = len(X[0]) if isinstance(X, list) else X.shape[0]
+    values, target_names, one = _targets(y, n)
+    return MemoryRows(X, values, _weights(sample_weight, n), names=names, target_names=target_names, one_target=one)
+
+
+def _frame(source: Any) -> "nw.DataFrame[Any] | None":
+    frame = nw.from_native(source, pass_through=True, eager_only=False)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _refuse_unknown(wanted: list[str], columns: list[str]) -> None:
+    import difflib
+
+    for name in wanted:
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(map(repr, columns[:10]))}."
+            raise ValueError(f"There is no column {name!r}; {hint}")
+
+
+def _column(series: "nw.Series[Any]", name: str) -> Array:
+    """A column as numbers, without a copy where the frame allows it."""
+    kind = series.dtype
+    if kind == nw.Boolean or kind.is_numeric():
+        if series.null_count() or kind.is_decimal():
+            series = series.cast(nw.Float64)
+        values = np.asarray(series.to_numpy())
+        if values.dtype.kind in "iu":
+            _warn_of_wide_integers(values, f"column {name!r}")
+        return values if values.dtype.kind in "fiu" else values.astype(np.float64)
+    if kind == nw.Object:
+        try:
+            return np.asarray(series.to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError):
+            pass
+    example = next((value for value in series.to_list() if value is not None), None)
+    raise ValueError(
+        f"Column {name!r} holds {str(kind).lower()} values such as {example!r}, and a number is needed: could not "
+        "convert string to float. Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or leave it out."
+    )
+
+
+def _matrix(source: Any) -> Any:
+    X = check_array(
+        source, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, accept_large_sparse=True, copy=False
+    )
+    if sp.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    if X.dtype.kind in "iu":
+        _warn_of_wide_integers(X, "X")
+    return X if X.dtype.kind in "fiu" and X.dtype.itemsize <= 8 else X.astype(np.float64)
+
+
+def _warn_of_wide_integers(values: Array, where: str) -> None:
+    if values.dtype.itemsize == 8 and values.size and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
+        warnings.warn(
+            f"{where} holds integers beyond 2^53, which float64 rounds to the nearest even neighbour; "
+            "subtract a constant first if their last digits matter.",
+            PrecisionWarning,
+            stacklevel=4,
+        )
+
+
+def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool]:
+    if y is None:
+        return None, (), True
+    names: tuple[str, ...] | None = None
+    native = nw.from_native(y, pass_through=True, allow_series=True)
+    if isinstance(native, nw.Series):
+        names = (str(native.name or "y"),)
+        y = _column(native, names[0])
+    elif isinstance(native, nw.DataFrame):
+        names = tuple(native.columns)
+        y = np.column_stack([_column(native[name], name) for name in names])
+    values = np.asarray(y.toarray() if sp.issparse(y) else y)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers.")
+    if values.dtype.kind not in "fiub":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"y holds {type(values.reshape(-1)[0]).__name__} values such as {values.reshape(-1)[0]!r}; "
+                "a regression needs numbers as its target."
+            ) from None
+    if values.ndim not in (1, 2):
+        raise ValueError(f"y should be a 1d array, or 2d with one column per target; got shape {values.shape}.")
+    check_consistent_length(np.empty(n), values)
+    one = values.ndim == 1
+    values = np.asarray(values.reshape(n, -1), dtype=np.float64)
+    bad = ~np.isfinite(values).all(axis=1)
+    if bad.any():
+        kind = "NaN" if np.isnan(values).any() else "infinity"
+        raise ValueError(
+            f"Input y contains {kind}: {int(bad.sum())} of {n} rows have a missing or infinite (inf) target, the first "
+            f"is row {int(bad.argmax())}. Drop those rows."
+        )
+    return values, names or tuple(f"y{j}" if values.shape[1] > 1 else "y" for j in range(values.shape[1])), one
+
+
+def _weights(weight: Any, n: int) -> Array | None:
+    if weight is None:
+        return None
+    native = nw.from_native(weight, pass_through=True, series_only=True)
+    values = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else weight, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(n, float(values))
+    if values.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar; got shape {values.shape}.")
+    if values.shape[0] != n:
+        raise ValueError(f"sample_weight.shape == ({values.shape[0]},), expected ({n},): one weight per row.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"sample_weight contains NaN or infinity, first at row {int((~np.isfinite(values)).argmax())}.")
+    if (values < 0).any():
+        row = int((values < 0).argmax())
+        raise ValueError(f"sample_weight is negative at row {row} ({values[row]}): Negative values in data.")
+    largest = float(values.max())
+    if largest == 0:
+        raise ValueError("All weights are zero: no row counts. Give at least one positive sample_weight.")
+    if not 1e-100 <= largest <= 1e100:
+        raise ValueError(f"The largest sample_weight is {largest:g}; rescale the weights to lie between 1e-100 and 1e100.")
+    return values

@@ -1,0 +1,65 @@
+"""Sums over many leaves in one fixed binary tree, spread over threads."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from gramian.rows.cores import single_threaded_blas, thread_count
+
+GROUP = 8  # leaves that one task adds up; a power of two, so that tasks are subtrees
+
+
+def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
+    """Sum of `leaf(0) … leaf(count - 1)`, merged in a tree that depends on `count` alone.
+
+    >>> tree_sum(5, lambda i: i)
+    10
+    """
+    groups = -(-count // GROUP)
+
+    def task(group: int) -> Any:
+        return _merge_in_order(leaf(i) for i in range(group * GROUP, min(count, (group + 1) * GROUP)))
+
+    workers = min(thread_count(), groups)
+    with single_threaded_blas():
+        if workers <= 1:
+            return _merge_in_order(task(group) for group in range(groups))
+        with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
+            return _merge_in_order(_in_order(pool, task, groups, ahead=2 * workers))
+
+
+def _in_order(pool: ThreadPoolExecutor, task: Callable[[int], Any], count: int, ahead: int) -> Iterator[Any]:
+    """Results of `task` in order, with only a few under way, so that memory stays bounded."""
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for index in range(count):
+            waiting.append(pool.submit(task, index))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _merge_in_order(values: Iterator[Any]) -> Any:
+    """Binary-counter merge: neighbours of equal height are added as soon as both are there."""
+    stack: list[tuple[int, Any]] = []
+    for value in values:
+        height = 0
+        while stack and stack[-1][0] == height:
+            value = add(stack.pop()[1], value)
+            height += 1
+        stack.append((height, value))
+    total = stack.pop()[1]
+    while stack:
+        total = add(stack.pop()[1], total)
+    return total
+
+
+def add(left: Any, right: Any) -> Any:
+    """left + right, in place where left is one of our own statistics."""
+    absorb = getattr(left, "_absorb", None)
+    return left + right if absorb is None else absorb(right)

@@ -1,0 +1,251 @@
+"""Exact solution of squared loss with L1 and elastic-net penalties on a Gram matrix, by active sets.
+
+    minimise   zᵀGz − 2bᵀz + Σ_j (2 l1_j |z_j| + l2_j z_j²)
+
+On a set of active coordinates with known signs the minimum is a linear system. The set changes one coordinate, or a
+few, at a time: a coordinate leaves when it would change its sign on the way to the system's solution, and enters when
+its correlation with the residual exceeds l1_j. The Cholesky factor of the active block is kept up to date, O(k²) a
+change, so a whole path costs little more than its last point.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DEPENDENT = 1e-11  # a pivot below this share of its diagonal: the column lies in the span of the active ones
+BOLD_ROUNDS = 8  # rounds in which all violators enter at once; after them one at a time, which cannot cycle
+_FAST = {"reassoc", "contract", "arcp", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _dot(a: Floats, b: Floats, k: int) -> float:
+    total = 0.0
+    for i in range(k):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _append(G: Floats, l2: Floats, L: Floats, active: Ints, k: int, j: int) -> bool:
+    """Row k of the Cholesky factor for coordinate j; False if j depends on the active ones."""
+    for i in range(k):
+        L[k, i] = (G[j, active[i]] - _dot(L[i], L[k], i)) / L[i, i]
+    diagonal = G[j, j] + l2[j]
+    pivot = diagonal - _dot(L[k], L[k], k)
+    if pivot <= DEPENDENT * diagonal:
+        return False
+    L[k, k] = np.sqrt(pivot)
+    active[k] = j
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _delete(L: Floats, active: Ints, k: int, at: int) -> None:
+    """Take the coordinate at a position out of the factor: shift the rows up and rotate the extra column away."""
+    for i in range(at, k - 1):
+        active[i] = active[i + 1]
+        for c in range(i + 2):
+            L[i, c] = L[i + 1, c]
+    for i in range(at, k - 1):
+        a, b = L[i, i], L[i, i + 1]
+        r = np.hypot(a, b)
+        c, s = a / r, b / r
+        L[i, i] = r
+        for row in range(i + 1, k - 1):
+            a, b = L[row, i], L[row, i + 1]
+            L[row, i] = c * a + s * b
+            L[row, i + 1] = c * b - s * a
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _solve(L: Floats, x: Floats, k: int) -> None:
+    """x ← (L Lᵀ)⁻¹ x."""
+    for i in range(k):
+        x[i] = (x[i] - _dot(L[i], x, i)) / L[i, i]
+    for i in range(k - 1, -1, -1):
+        value = x[i] / L[i, i]
+        x[i] = value
+        for c in range(i):
+            x[c] -= value * L[i, c]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _correlations(G: Floats, b: Floats, z: Floats, active: Ints, k: int, g: Floats) -> None:
+    """g ← b − Gz."""
+    g[:] = b
+    for i in range(k):
+        j = active[i]
+        value = z[j]
+        row = G[j]
+        for c in range(len(g)):
+            g[c] -= value * row[c]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _make_room(
+    G: Floats, L: Floats, z: Floats, sign: Floats, active: Ints, place: Ints, k: int, j: int, work: Floats
+) -> int:
+    """Coordinate j depends on the active ones: slide along the flat direction until one of them is zero, and drop it."""
+    for i in range(k):
+        work[i] = G[j, active[i]]
+    _solve(L, work, k)
+    step, out = np.inf, -1
+    for i in range(k):
+        a = active[i]
+        change = -sign[j] * work[i]
+        if z[a] * change < 0 and -z[a] / change < step:
+            step, out = -z[a] / change, i
+    if out < 0:
+        return k
+    for i in range(k):
+        z[active[i]] -= step * sign[j] * work[i]
+    z[j] = step * sign[j]
+    gone = active[out]
+    z[gone] = 0.0
+    place[gone] = 0
+    _delete(L, active, k, out)
+    return k - 1
+
+
+@njit(cache=True, nogil=True)
+def descend(
+    G: Floats,
+    b: Floats,
+    l1: Floats,
+    l2: Floats,
+    z: Floats,
+    sign: Floats,
+    active: Ints,
+    place: Ints,
+    k: int,
+    L: Floats,
+    refactor: bool,
+    slack: float,
+    most: int,
+) -> tuple[int, int]:
+    """Move z to the minimum in place, from the active set given. Returns the set's size and the rounds (−1: gave up)."""
+    m = len(b)
+    work, g = np.empty(m), np.empty(m)
+    if refactor:
+        kept = 0
+        for i in range(k):
+            j = active[i]
+            if _append(G, l2, L, active, kept, j):
+                kept += 1
+            else:
+                z[j], place[j] = 0.0, 0
+        k = kept
+    banned = np.zeros(m, dtype=np.bool_)
+    bold = 0
+    for rounds in range(most):
+        for i in range(k):
+            j = active[i]
+            work[i] = b[j] - l1[j] * sign[j]
+        _solve(L, work, k)
+        step, out = 1.0, -1
+        newcomers = False
+        for i in range(k - 1, -1, -1):
+            j = active[i]
+            if l1[j] > 0 and work[i] * sign[j] <= 0:
+                if z[j] == 0.0:
+                    newcomers = True
+                    place[j] = 0
+                    _delete(L, active, k, i)
+                    k -= 1
+                elif not newcomers and z[j] / (z[j] - work[i]) < step:
+                    step, out = z[j] / (z[j] - work[i]), i
+        if newcomers:
+            continue
+        for i in range(k):
+            j = active[i]
+            z[j] = work[i] if step == 1.0 else z[j] + step * (work[i] - z[j])
+        if out >= 0:
+            j = active[out]
+            z[j], place[j] = 0.0, 0
+            _delete(L, active, k, out)
+            k -= 1
+            continue
+        _correlations(G, b, z, active, k, g)
+        worst, excess = -1, 0.0
+        for j in range(m):
+            if place[j] == 0 and not banned[j]:
+                over = abs(g[j]) - l1[j]
+                if over > slack and (worst < 0 or over > excess):
+                    worst, excess = j, over
+        if worst < 0:
+            return k, rounds
+        bold += 1
+        for j in range(m):
+            over = abs(g[j]) - l1[j]
+            enters = j == worst if bold > BOLD_ROUNDS else over > slack and over >= 0.1 * excess
+            if not enters or place[j] == 1 or banned[j]:
+                continue
+            sign[j] = 1.0 if g[j] > 0 else -1.0
+            if k < len(L) and _append(G, l2, L, active, k, j):
+                place[j] = 1
+                k += 1
+            elif j == worst:
+                before = k
+                k = _make_room(G, L, z, sign, active, place, k, j, work)
+                if k < before and _append(G, l2, L, active, k, j):
+                    place[j] = 1
+                    k += 1
+                else:
+                    z[j] = 0.0
+                    banned[j] = True
+    return k, -1
+
+
+@njit(cache=True, nogil=True)
+def coordinate_descent(
+    G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, slack: float, most: int
+) -> int:
+    """Plain cyclic coordinate descent on the same problem, in place: slow and sure."""
+    g = b - G @ z
+    for epoch in range(most):
+        largest = 0.0
+        for j in range(len(b)):
+            diagonal = G[j, j] + l2[j]
+            if diagonal <= 0:
+                continue
+            old = z[j]
+            pull = g[j] + G[j, j] * old
+            new = np.sign(pull) * max(abs(pull) - l1[j], 0.0) / diagonal
+            if new != old:
+                z[j] = new
+                g -= (new - old) * G[j]
+                largest = max(largest, abs(new - old) * diagonal)
+        if largest <= slack:
+            return epoch
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def gram_path(
+    G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most: int
+) -> tuple[Floats, Ints]:
+    """Minima (A, m) for alphas from large to small with penalties alpha · l1_j, alpha · l2_j; and rounds for each."""
+    m = len(b)
+    coefs, rounds = np.zeros((len(alphas), m)), np.zeros(len(alphas), dtype=np.int64)
+    z, sign = np.zeros(m), np.zeros(m)
+    active, place = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    L = np.zeros((m, m))
+    slack = 1e-13 * np.max(np.abs(b)) if m else 0.0
+    curved = np.any(l2 > 0)
+    k = 0
+    for a in range(len(alphas)):
+        l1_a, l2_a = alphas[a] * l1, alphas[a] * l2
+        k, rounds[a] = descend(G, b, l1_a, l2_a, z, sign, active, place, k, L, curved or a == 0, slack, most)
+        if rounds[a] < 0:
+            rounds[a] = coordinate_descent(G, b, l1_a, l2_a, z, slack, 100_000)
+            k = 0
+            for j in range(m):
+                place[j] = 0
+                if z[j] != 0 and _append(G, l2_a, L, active, k, j):
+                    place[j], sign[j] = 1, np.sign(z[j])
+                    k += 1
+        coefs[a] = z
+    return coefs, rounds

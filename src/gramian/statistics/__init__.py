@@ -1,0 +1,6 @@
+"""What a pass adds up: values with `+` that a fit can be solved from."""
+
+from gramian.statistics.gram import Moments, moments
+from gramian.statistics.qr import Triangle, triangle
+
+__all__ = ["Moments", "Triangle", "moments", "triangle"]
