@@ -5,6 +5,7 @@ from gramian.rows.folds import CountedFolds, Folds, LabelledFolds
 from gramian.rows.memory import MemoryRows
 from gramian.rows.scratch import scratch
 from gramian.rows.source import scan
+from gramian.rows.tree import parallel_map
 from gramian.rows.cores import single_threaded_blas, thread_count, threads
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LabelledFolds",
     "MemoryRows",
     "Rows",
+    "parallel_map",
     "scan",
     "scratch",
     "single_threaded_blas",

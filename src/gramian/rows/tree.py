@@ -1,7 +1,7 @@
 """Sums over many leaves in one fixed binary tree, spread over threads."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -27,6 +27,20 @@ def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
             return _merge_in_order(task(group) for group in range(groups))
         with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
             return _merge_in_order(_in_order(pool, task, groups, ahead=2 * workers))
+
+
+def parallel_map(f: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """[f(item) for item in items] over the threads of a pass, with BLAS kept to one thread in each.
+
+    >>> parallel_map(abs, [-1, 2])
+    [1, 2]
+    """
+    workers = min(thread_count(), len(items))
+    with single_threaded_blas():
+        if workers <= 1:
+            return [f(item) for item in items]
+        with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
+            return list(_in_order(pool, lambda i: f(items[i]), len(items), ahead=len(items)))
 
 
 def _in_order(pool: ThreadPoolExecutor, task: Callable[[int], Any], count: int, ahead: int) -> Iterator[Any]:

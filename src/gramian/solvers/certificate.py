@@ -23,7 +23,7 @@ class Certificate:
     through : str
         The statistic solved from: ``"moments"``, ``"triangle"``, ``"svd"`` or ``"rows"``.
     digits : int
-        Decimal digits of the coefficients that rounding leaves, at least; 0 where that cannot be said.
+        Decimal digits that rounding leaves of the largest contributions to the prediction; 0 where unknown.
     note : str
         One more sentence, where there is something to say.
 

@@ -227,36 +227,73 @@ def factor_of_triangle(triangle: Triangle, *, intercept: bool) -> Factor:
     )
 
 
-def factor_of_moments(moments: Moments, *, intercept: bool) -> Factor:
-    """The factor of a Gram matrix: by Cholesky, or by eigenvectors where that fails."""
+@dataclass(eq=False)
+class Quadratic:
+    """The Gram matrix G, B = Xᵀy and yᵀy of the (centred) columns divided by 2**x and 2**y: norms in [½, 1)."""
+
+    G: Floats
+    B: Floats
+    yy: Floats
+    x: Ints
+    y: Ints
+    constant: NDArray[np.bool_]
+    mean: Floats
+    weight: float
+    precision: float
+    intercept: bool
+
+    @property
+    def d(self) -> int:
+        return len(self.x)
+
+
+def quadratic(moments: Moments, *, intercept: bool) -> Quadratic:
+    """What least squares with any penalty needs of moments."""
     d = moments.d
     sums = moments if intercept else moments.second_moments()
-    norms = np.sqrt(np.diagonal(sums.scaled))
-    exponents = _balance(norms)
+    exponents = _balance(np.sqrt(np.diagonal(sums.scaled)))
     G = np.ldexp(np.ldexp(sums.scaled, -exponents[:, None]), -exponents[None, :])
     spread = np.sqrt(np.diagonal(G))[:d]
     offset = np.ldexp(np.abs(moments.mean), -sums.exponents - exponents)[:d] if intercept else np.zeros(d)
+    # What rounding of the column itself leaves is not variation: half a unit in the last place of a value, per row.
     constant = spread <= 2 * moments.precision * offset * np.sqrt(moments.weight)
-    tolerance = np.sqrt(8 * EPS * max(d, 4))
-    R, C = _root(G[:d, :d], G[:d, d:], constant, moments.precision)
-    rest = G[d:, d:] - C.T @ C
-    np.fill_diagonal(rest, np.maximum(np.diagonal(rest), 0.0))
-    return Factor(
-        R=R,
-        C=C,
-        rest=rest,
+    G[:d][constant] = 0.0
+    G[:, :d][:, constant] = 0.0
+    return Quadratic(
+        G=G[:d, :d],
+        B=G[:d, d:],
+        yy=G[d:, d:],
         x=(sums.exponents + exponents)[:d],
         y=(sums.exponents + exponents)[d:],
         constant=constant,
         mean=moments.mean if intercept else np.zeros_like(moments.mean),
         weight=moments.weight,
-        tolerance=max(tolerance, 8 * moments.precision),
-        through="moments",
+        precision=moments.precision,
         intercept=intercept,
     )
 
 
-def _root(G: Floats, B: Floats, constant: NDArray[np.bool_], precision: float) -> tuple[Floats, Floats]:
+def factor_of_quadratic(q: Quadratic) -> Factor:
+    """The factor of a Gram matrix: by Cholesky, or by eigenvectors where that fails."""
+    R, C = root_of(q.G, q.B, q.constant)
+    rest = q.yy - C.T @ C
+    np.fill_diagonal(rest, np.maximum(np.diagonal(rest), 0.0))
+    return Factor(
+        R=R,
+        C=C,
+        rest=rest,
+        x=q.x,
+        y=q.y,
+        constant=q.constant,
+        mean=q.mean,
+        weight=q.weight,
+        tolerance=max(np.sqrt(8 * EPS * max(q.d, 4)), 8 * q.precision),
+        through="moments",
+        intercept=q.intercept,
+    )
+
+
+def root_of(G: Floats, B: Floats, constant: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """R with RᵀR = G and C with RᵀC = B, zero in the columns that do not vary."""
     d = len(G)
     keep = np.flatnonzero(~constant)

@@ -1,0 +1,88 @@
+"""Validation losses over a grid of hyper-parameters, and the rule that chooses from them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+RULES = ("best", "one_se")
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Mean validation losses, lower is better.
+
+    Attributes
+    ----------
+    alphas : array (A,)
+        The grid, from the strongest penalty to the weakest.
+    folds : array (A, K)
+        Mean validation loss of each fold.
+    mean, se : array (A,)
+        Mean over the folds and its standard error.
+    best, chosen : int
+        Index of the smallest mean, and of the alpha that the rule took.
+    at_boundary : bool
+        Whether the best alpha is the first or last of the grid, so that a wider one might do better.
+    """
+
+    alphas: Floats
+    folds: Floats
+    mean: Floats
+    se: Floats
+    best: int
+    chosen: int
+    rule: str
+
+    @property
+    def at_boundary(self) -> bool:
+        return len(self.alphas) > 1 and self.best in (0, len(self.alphas) - 1)
+
+    def __str__(self) -> str:
+        text = (
+            f"alpha {self.alphas[self.chosen]:.4g} by rule {self.rule!r} of {len(self.alphas)}: validation loss "
+            f"{self.mean[self.chosen]:.6g} ± {self.se[self.chosen]:.2g}"
+        )
+        if self.at_boundary:
+            side = "largest" if self.best == 0 else "smallest"
+            text += f"; the best is the {side} alpha of the grid, a wider grid might do better"
+        return text
+
+
+def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> Scores:
+    """Scores with their choice; `weights` of the folds where they count unequally (leave-one-out with weights).
+
+    >>> table = np.array([[3.0, 3.2], [1.0, 1.4], [1.1, 1.5]])
+    >>> scores_of(np.array([9.0, 3.0, 1.0]), table, "best").chosen
+    1
+    """
+    count = folds.shape[1]
+    if weights is None:
+        mean = folds.mean(axis=1)
+        se = folds.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(folds))
+    else:
+        share = weights / weights.sum()
+        mean = folds @ share
+        se = np.sqrt(((folds - mean[:, None]) ** 2) @ share**2)
+    best = int(np.argmin(mean))
+    chosen = best
+    if rule == "one_se":
+        chosen = int(np.flatnonzero(mean <= mean[best] + se[best])[0])  # the strongest penalty within one error
+    return Scores(alphas, folds, mean, se, best, chosen, rule)
+
+
+def join(first: Scores, second: Scores, weights: Any = None) -> Scores:
+    """Scores over both grids."""
+    alphas = np.concatenate([first.alphas, second.alphas])
+    order = np.argsort(-alphas, kind="stable")
+    return scores_of(alphas[order], np.vstack([first.folds, second.folds])[order], first.rule, weights)
+
+
+def between(scores: Scores, count: int = 10) -> Floats:
+    """A finer grid between the neighbours of the best alpha."""
+    high = scores.alphas[max(scores.best - 1, 0)]
+    low = scores.alphas[min(scores.best + 1, len(scores.alphas) - 1)]
+    fine = np.geomspace(high, low, count + 2)[1:-1]
+    return fine[np.abs(np.log(fine / scores.alphas[scores.best])) > 1e-6]

@@ -1,0 +1,73 @@
+"""Cross-validation of a whole path from one pass: per-fold moments in, validation losses out."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.rows import Rows, parallel_map
+from gramian.selection.scores import Scores, between, join, scores_of
+from gramian.selection.splits import Plan, split_sums
+from gramian.solvers.ridge_path import validation_loss
+from gramian.statistics import Moments
+from gramian.statistics.gram import block_moments
+
+Floats = NDArray[np.float64]
+Path = tuple[Floats, Floats]  # coefficients (A, d, t) and intercepts (A, t)
+WIDENINGS = 2
+
+
+class FoldMoments:
+    """Training and test moments of every split, and the moments of all rows, from one pass."""
+
+    def __init__(self, rows: Rows, plans: list[Plan]) -> None:
+        self.splits: list[tuple[Moments, Moments]] = split_sums(rows, block_moments(rows), plans)
+        for number, (train, test) in enumerate(self.splits):
+            if train.weight == 0 or test.weight == 0:
+                part = "training" if train.weight == 0 else "test"
+                raise ValueError(f"The {part} part of split {number} has no row with a positive weight: use fewer folds.")
+        train, test = self.splits[0]
+        whole = train + test
+        self.total = whole if whole.n == rows.n else rows.sum(block_moments(rows))
+
+    def losses(self, path: Callable[[Moments], Path]) -> Floats:
+        """Validation losses (A, K) of the path that each training part gives."""
+
+        def of_split(split: tuple[Moments, Moments]) -> Floats:
+            coefs, intercepts = path(split[0])
+            return validation_loss(split[1], coefs, intercepts)
+
+        return np.column_stack(parallel_map(of_split, self.splits))
+
+
+def select(
+    losses: Callable[[Floats], tuple[Floats, Floats | None]],
+    grid: Floats,
+    *,
+    rule: str,
+    fixed: bool,
+    limits: tuple[float, float],
+) -> Scores:
+    """Scores over the grid; unless it is fixed, widened while the best is at an end, then tightened around the best.
+
+    `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None.
+    """
+    table, weights = losses(grid)
+    scores = scores_of(grid, table, rule, weights)
+    if fixed:
+        return scores
+    for _ in range(WIDENINGS):
+        if not scores.at_boundary:
+            break
+        step = np.geomspace(1.0, 1e-3, 13)[1:]
+        end = scores.alphas[-1] * step if scores.best else scores.alphas[0] / step[::-1]
+        end = end[(end >= limits[0]) & (end <= limits[1])]
+        if not end.size:
+            break
+        table, weights = losses(end)
+        scores = join(scores, scores_of(end, table, rule, weights), weights)
+    fine = between(scores)
+    if fine.size:
+        table, weights = losses(fine)
+        scores = join(scores, scores_of(fine, table, rule, weights), weights)
+    return scores

@@ -1,0 +1,335 @@
+"""Squared loss with no penalty or a quadratic one: the road from rows, moments or a triangle to certified coefficients.
+
+    minimise   (1/W) Σ w (y − b − xᵀc)² + alpha · cᵀPc
+
+The cheapest road that carries the digits is taken: one pass for cross-products and a Cholesky factor; a second, cheap
+pass that refines the solution by its true residuals where columns are nearly dependent or residuals tiny; a pass for
+the triangular factor where squaring the data would lose too much.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.rows import Block, Rows, single_threaded_blas
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.factor import (
+    EPS,
+    GRAM_BLIND,
+    MOMENTS_CARRY,
+    Factor,
+    Quadratic,
+    factor_of_quadratic,
+    factor_of_triangle,
+    quadratic,
+)
+from gramian.statistics import Moments, Triangle
+from gramian.statistics.gram import block_moments
+from gramian.statistics.qr import EXTENDED_WORK, block_triangle
+from gramian.warnings import PrecisionWarning
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+REFINABLE = 1e6  # condition number up to which refinement on a Cholesky factor converges at once
+CLEAR_RESIDUAL = 1e-3  # share of yᵀy below which a residual computed by subtraction has lost three digits
+TOLERANCE = 1e-8
+LARGEST = 1e120
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """P of a quadratic penalty: a diagonal or a matrix, in the given units; `standardize` measures by deviations."""
+
+    diagonal: Floats | None = None
+    matrix: Floats | None = None
+    standardize: bool = False
+
+    def root(self, q: "Quadratic | Factor", deviations: Floats, alpha: float) -> Floats:
+        """Γ with ΓᵀΓ = alpha · W · P, for the columns divided by 2**x; what is beyond the float range is cut there."""
+        strength = np.sqrt(alpha) * np.sqrt(q.weight)
+        with np.errstate(over="ignore"):
+            if self.matrix is not None:
+                root = np.ldexp(strength * self.matrix, -q.x[None, :])
+            else:
+                size = np.ones(q.d) if self.diagonal is None else np.sqrt(self.diagonal)
+                measure = deviations if self.standardize else np.ldexp(1.0, -np.clip(q.x, -1000, 1000))
+                root = np.diag(strength * size * measure)
+        root[:, q.constant] = 0.0
+        return np.clip(root, -LARGEST, LARGEST)
+
+    def gram(self, q: "Quadratic", alpha: float) -> Floats:
+        """alpha · W · P for the columns divided by 2**x."""
+        root = self.root(q, np.sqrt(np.diagonal(q.G) / q.weight), alpha)
+        return root.T @ root
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Coefficients and what is known of them.
+
+    Attributes
+    ----------
+    coef : array (d, t); intercept : array (t,)
+    residual : array (t,)
+        Σ w r² of each target.
+    total : array (t,)
+        Σ w (y − mean)² of each target (Σ w y² without an intercept).
+    spread : array (d, r), or None where it would be too large to keep
+        Factor of the covariance of the coefficients over the noise variance, FFᵀ; its rows times 2**−x.
+    df : float
+        Degrees of freedom that the fit uses, intercept included.
+    """
+
+    coef: Floats
+    intercept: Floats
+    residual: Floats
+    total: Floats
+    spread: Floats | None
+    x: Ints
+    mean: Floats
+    weight: float
+    df: float
+    certificate: Certificate
+    solver: Solver
+
+
+def solve(
+    data: "Rows | Moments | Triangle",
+    *,
+    intercept: bool,
+    alpha: float = 0.0,
+    penalty: Penalty | None = None,
+    moments: Moments | None = None,
+) -> Solution:
+    """Certified coefficients from data in any form; `moments` where a pass over the same rows was made already."""
+    penalty = penalty or Penalty()
+    with single_threaded_blas(), np.errstate(under="ignore"):
+        if isinstance(data, Triangle):
+            return _through_triangle(data, intercept, alpha, penalty, "a triangle was given")
+        if isinstance(data, Moments):
+            return _through_moments(data, None, intercept, alpha, penalty)
+        sums = moments if moments is not None else data.sum(block_moments(data))
+        return _through_moments(sums, data, intercept, alpha, penalty)
+
+
+def _through_moments(
+    moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: Penalty
+) -> Solution:
+    q = quadratic(moments, intercept=intercept)
+    plain = factor_of_quadratic(q)
+    factor = plain if alpha == 0 else _penalised_gram(q, alpha, penalty)
+    condition = factor.scaled_condition if factor.rank == int((~factor.constant).sum()) else np.inf
+    clear = bool((np.diagonal(factor.rest) >= CLEAR_RESIDUAL * np.diagonal(q.yy)).all())
+    if rows is not None and not (condition <= MOMENTS_CARRY and clear):
+        small = rows.n * (rows.d + len(rows.target_names) + 1) ** 2 <= EXTENDED_WORK
+        wide = bool((np.abs(np.concatenate([q.x, q.y])) > 400).any())
+        if small or wide or condition > REFINABLE:
+            reason = (
+                "the columns are nearly dependent: squaring them would lose digits"
+                if condition > MOMENTS_CARRY
+                else "the residuals are tiny: subtracting squares would lose digits"
+            )
+            origin = np.asarray(moments.mean)
+            triangle = rows.sum(block_triangle(rows, origin))
+            return _through_triangle(triangle, intercept, alpha, penalty, reason)
+        return _refined(rows, q, plain, factor, alpha, penalty)
+    coef = factor.solve()
+    solver = Solver("Cholesky", "one pass for cross-products, then a d × d system: cheaper than iterating")
+    if not np.isfinite(condition):
+        solver = Solver("eigenvectors", "the columns are dependent: the shortest of all solutions")
+    return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, alone=rows is None)
+
+
+def _through_triangle(
+    triangle: Triangle, intercept: bool, alpha: float, penalty: Penalty, reason: str
+) -> Solution:
+    plain = factor_of_triangle(triangle, intercept=intercept)
+    factor = plain if alpha == 0 else _penalised_factor(plain, alpha, penalty)
+    full = factor.rank == int((~factor.constant).sum())
+    solver = Solver("QR" if full else "SVD", reason)
+    q = Quadratic(
+        G=plain.R.T @ plain.R,
+        B=plain.R.T @ plain.C,
+        yy=plain.rest + plain.C.T @ plain.C,
+        x=plain.x,
+        y=plain.y,
+        constant=plain.constant,
+        mean=plain.mean,
+        weight=plain.weight,
+        precision=triangle.precision,
+        intercept=intercept,
+    )
+    return _solution(q, plain, factor, factor.solve(), alpha, penalty, "triangle", solver)
+
+
+def _penalised_gram(q: Quadratic, alpha: float, penalty: Penalty) -> Factor:
+    """The factor of G + alpha·W·P."""
+    P = penalty.gram(q, alpha)
+    # A unit diagonal again: the penalty may be far larger than the columns.
+    lift = np.frexp(np.sqrt(np.maximum(np.diagonal(q.G + P), EPS)))[1].astype(np.int64)
+    lifted = Quadratic(**{**q.__dict__, "x": q.x + lift})
+    lifted.G = np.ldexp(np.ldexp(q.G + P, -lift[:, None]), -lift[None, :])
+    lifted.B = np.ldexp(q.B, -lift[:, None])
+    return factor_of_quadratic(lifted)
+
+
+def _penalised_factor(plain: Factor, alpha: float, penalty: Penalty) -> Factor:
+    """The factor of the rows with √(alpha·W) Γ stacked under them: nothing is squared."""
+    deviations = np.linalg.norm(plain.R, axis=0) / np.sqrt(plain.weight)
+    root = penalty.root(plain, deviations, alpha)
+    stacked = np.vstack([plain.R, root])
+    lift = np.frexp(np.maximum(np.linalg.norm(stacked, axis=0), EPS))[1].astype(np.int64)
+    targets = np.vstack([plain.C, np.zeros((len(root), plain.C.shape[1]))])
+    Q, R = np.linalg.qr(np.ldexp(stacked, -lift[None, :]))
+    C = Q.T @ targets
+    left = targets - Q @ C
+    fields = {**plain.__dict__, "R": R, "C": C, "rest": plain.rest + left.T @ left, "x": plain.x + lift, "extended": None}
+    return Factor(**{name: fields[name] for name in Factor.__dataclass_fields__})
+
+
+def _refined(
+    rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: float, penalty: Penalty
+) -> Solution:
+    """Solution on a Cholesky factor, corrected twice by the gradient of its true residuals."""
+    coef = factor.solve()
+    P = penalty.gram(q, alpha) if alpha else None
+    F = factor.inverse()
+    sums = np.zeros((q.d + 2, len(q.y)))
+    for _ in range(2):
+        sums = rows.sum(residual_sums(coef, q.mean, intercept=q.intercept))
+        gradient = np.ldexp(sums[: q.d], -q.x[:, None] - q.y[None, :])
+        if P is not None:
+            gradient -= P @ np.ldexp(coef, q.x[:, None] - q.y[None, :])
+        gradient = np.ldexp(gradient, (q.x - factor.x)[:, None])
+        coef = coef + factor.in_given_units(F @ (F.T @ gradient))
+    residual = rows.sum(residual_sums(coef, q.mean, intercept=q.intercept))[-1]
+    solver = Solver("Cholesky, refined", "nearly dependent columns or tiny residuals: two cheap passes restore the digits")
+    return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, residual=residual)
+
+
+def residual_sums(coef: Floats, mean: Floats, *, intercept: bool) -> Callable[[Block], Floats]:
+    """What a pass adds up to correct a solution: Xᵀr, Σr and Σr² of the centred residuals, as rows of one array."""
+    d = len(coef)
+    mean = np.asarray(mean, dtype=np.float64)
+
+    def of_block(block: Block) -> Floats:
+        X = block.X.toarray() if sp.issparse(block.X) else block.X
+        Z = X - mean[:d]
+        r = (block.y - mean[d:]) - Z @ coef
+        weighted = r if block.weight is None else r * block.weight[:, None]
+        if intercept:
+            return np.vstack([Z.T @ weighted, weighted.sum(axis=0), (weighted * r).sum(axis=0)])
+        return np.vstack([Z.T @ weighted, np.zeros(len(mean) - d), (weighted * r).sum(axis=0)])
+
+    return of_block
+
+
+def _solution(
+    q: Quadratic,
+    plain: Factor,
+    factor: Factor,
+    coef: Floats,
+    alpha: float,
+    penalty: Penalty,
+    through: str,
+    solver: Solver,
+    *,
+    residual: Floats | None = None,
+    alone: bool = False,
+) -> Solution:
+    d = q.d
+    mean = factor.mean
+    intercept = np.asarray(mean[d:] - mean[:d] @ coef, dtype=np.float64) if q.intercept else np.zeros(len(q.y))
+    F = np.ldexp(factor.inverse(), (plain.x - factor.x)[:, None])  # FFᵀ = (G + λP)⁻¹ for the columns of q
+    if alpha == 0:
+        spread = F
+        df = float(factor.rank)
+    else:
+        K = plain.R @ F
+        hat = K.T @ K
+        df = float(2.0 * np.trace(hat) - (hat**2).sum())
+        spread = F @ K.T
+    with np.errstate(over="ignore"):
+        if residual is None:
+            residual = np.ldexp(np.diagonal(plain.residual(coef)), 2 * q.y)
+        total = np.ldexp(np.diagonal(q.yy), 2 * q.y)
+    return Solution(
+        coef=coef,
+        intercept=intercept,
+        residual=np.asarray(residual, dtype=np.float64),
+        total=total,
+        spread=spread,
+        x=q.x,
+        mean=np.asarray(mean, dtype=np.float64),
+        weight=q.weight,
+        df=df + q.intercept,
+        certificate=_certificate(q, plain, factor, coef, alpha, penalty, through, alone),
+        solver=solver,
+    )
+
+
+def _certificate(
+    q: Quadratic,
+    plain: Factor,
+    factor: Factor,
+    coef: Floats,
+    alpha: float,
+    penalty: Penalty,
+    through: str,
+    alone: bool,
+) -> Certificate:
+    z = np.ldexp(coef, q.x[:, None] - q.y[None, :])
+    gradient = plain.R.T @ (plain.C - plain.R @ z)
+    size = np.sqrt(np.diagonal(q.G))[:, None] * np.sqrt(np.diagonal(q.yy))[None, :]
+    if alpha:
+        pull = penalty.gram(q, alpha) @ z
+        gradient = gradient - pull
+        size = size + np.abs(pull)
+    gradient[q.constant] = 0.0
+    value = float(np.max(np.abs(gradient) / np.where(size > 0, size, 1.0), initial=0.0))
+    varying = int((~factor.constant).sum())
+    deficient = factor.rank < varying
+    condition = plain.condition()
+    loss = factor.scaled_condition * EPS * (factor.scaled_condition if through == "moments" and alone else 1.0)
+    digits = int(np.clip(-np.log10(max(loss, 1e-16)), 0, 15))
+    notes = []
+    if plain.constant.any():
+        notes.append(f"{int(plain.constant.sum())} of {q.d} columns are constant: their coefficients are 0.")
+    if deficient:
+        notes.append(
+            f"Only {factor.rank} of {varying} varying columns are independent: of all solutions this is the shortest "
+            "in the given units."
+        )
+    carried = True
+    if alone and (deficient or factor.scaled_condition > GRAM_BLIND / 10):
+        carried = False
+        notes.append(
+            "Moments alone cannot tell whether these columns are dependent or nearly so; fit from the rows, or from "
+            "gm.triangle, to know."
+        )
+        warnings.warn(
+            f"The columns are so nearly dependent (rank {factor.rank} of {varying}, scaled condition number "
+            f"{factor.scaled_condition:.2g}) that moments in float64 cannot carry the digits of the coefficients. "
+            "Fit from the rows, or from gm.triangle of them.",
+            PrecisionWarning,
+            stacklevel=6,
+        )
+    elif digits < 6 and not deficient:
+        notes.append(f"About {digits} digits of the coefficients are sure: the condition number is {condition:.2g}.")
+    return Certificate(
+        kind="gradient",
+        value=value,
+        tolerance=TOLERANCE,
+        holds=value <= TOLERANCE and carried,
+        rank=factor.rank,
+        condition=condition,
+        through=through,
+        digits=digits,
+        note=" ".join(notes),
+    )

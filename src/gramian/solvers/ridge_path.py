@@ -1,0 +1,126 @@
+"""Ridge for many alphas from one eigendecomposition, its leave-one-out residuals, and validation from moments alone."""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.rows import Block, Rows
+from gramian.solvers.factor import EPS, quadratic
+from gramian.solvers.quadratic import Penalty
+from gramian.statistics import Moments
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Spectrum:
+    """G and P diagonalised together about a middle alpha₀, so that every alpha costs O(d²) more.
+
+    With G + alpha₀P = LLᵀ and L⁻¹GL⁻ᵀ = U diag(μ) Uᵀ, G + alpha·P = LU diag(μ + (alpha/alpha₀)(1 − μ)) UᵀLᵀ:
+    one mechanism for plain ridge, per-feature factors, Tikhonov matrices (also singular ones) and columns of any units.
+    """
+
+    def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: Penalty) -> None:
+        self.q = q = quadratic(moments, intercept=intercept)
+        self.middle = middle
+        keep = np.flatnonzero(~q.constant)
+        S = (q.G + penalty.gram(q, middle))[np.ix_(keep, keep)]
+        L = _cholesky(S)
+        half = sla.solve_triangular(L, q.G[np.ix_(keep, keep)], lower=True, check_finite=False)
+        A = sla.solve_triangular(L, half.T, lower=True, check_finite=False)
+        mu, U = np.linalg.eigh(0.5 * (A + A.T)) if keep.size else (np.zeros(0), np.zeros((0, 0)))
+        self.mu = np.clip(mu, 0.0, 1.0)
+        self.basis = np.zeros((q.d, keep.size))
+        if keep.size:
+            self.basis[keep] = sla.solve_triangular(L, U, lower=True, trans="T", check_finite=False)
+        self.targets = self.basis.T @ q.B
+
+    def shrink(self, alphas: Floats) -> Floats:
+        """1 / (μ + (alpha/alpha₀)(1 − μ)) as (A, r); directions that neither data nor penalty see stay at zero."""
+        weights = self.mu[None, :] + (alphas[:, None] / self.middle) * (1.0 - self.mu)[None, :]
+        return np.where(weights > 16 * EPS, 1.0 / np.maximum(weights, 16 * EPS), 0.0)
+
+    def coefs(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """Coefficients (A, d, t) in the given units and intercepts (A, t)."""
+        q = self.q
+        z = np.einsum("dr,art->adt", self.basis, self.shrink(alphas)[:, :, None] * self.targets[None], optimize=True)
+        coefs = np.ldexp(z, q.y[None, None, :] - q.x[None, :, None])
+        if not q.intercept:
+            return coefs, np.zeros((len(alphas), len(q.y)))
+        return coefs, q.mean[q.d :] - np.einsum("d,adt->at", q.mean[: q.d], coefs)
+
+    def leave_one_out(self, rows: Rows, alphas: Floats) -> tuple[Floats, Floats]:
+        """Squared leave-one-out residuals (A, n), averaged over targets, and the rows' weights.
+
+        Leaving a row out changes the sums by one outer product, so that its residual is e / (1 − h). The training part
+        minimises its own mean: its penalty is alpha · (W − w), which the shrinkage is computed with.
+        """
+        if rows.weighted:
+            parts: list[tuple[Floats, Floats]] = rows.sum(self._loo_of_block(alphas, equal=False))
+        else:
+            parts = rows.sum(self._loo_of_block(alphas, equal=True))
+        return np.hstack([losses for losses, _ in parts]), np.concatenate([weights for _, weights in parts])
+
+    def _loo_of_block(self, alphas: Floats, *, equal: bool) -> Callable[[Block], list[tuple[Floats, Floats]]]:
+        q, d = self.q, self.q.d
+
+        def of_block(block: Block) -> list[tuple[Floats, Floats]]:
+            X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X, dtype=np.float64)
+            assert block.y is not None
+            z = np.ldexp(X, -q.x[None, :]) - np.ldexp(q.mean[:d], -q.x)
+            z = z @ self.basis
+            y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(q.mean[d:], -q.y)
+            w = np.ones(len(X)) if block.weight is None else block.weight
+            base = w / q.weight if q.intercept else np.zeros(len(X))
+            losses = np.empty((len(alphas), len(X)))
+            for a, alpha in enumerate(alphas):
+                if equal:
+                    shrink = self.shrink(np.array([alpha * (1.0 - 1.0 / q.weight)]))
+                    leverage, fitted = (z**2) @ shrink[0], z @ (shrink[0][:, None] * self.targets)
+                else:
+                    shrink = self.shrink(alpha * (1.0 - w / q.weight))
+                    leverage, fitted = ((z**2) * shrink).sum(axis=1), (z * shrink) @ self.targets
+                left = np.maximum(1.0 - base - w * leverage, 1e-12)
+                errors = np.ldexp((y - fitted) / left[:, None], q.y[None, :])
+                losses[a] = (errors**2).mean(axis=1)
+            return [(losses, w)]
+
+        return of_block
+
+
+def _cholesky(S: Floats) -> Floats:
+    if not len(S):
+        return S
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(S), EPS))
+    correlation = S * scale[:, None] * scale[None, :]
+    for lift in (0.0, 1e-13, 1e-11, 1e-9):
+        try:
+            return np.linalg.cholesky(correlation + lift * np.eye(len(S))) / scale[:, None]
+        except np.linalg.LinAlgError:
+            continue
+    raise AssertionError("a Gram matrix with a lifted diagonal was not positive definite")
+
+
+def validation_loss(test: Moments, coefs: Floats, intercepts: Floats) -> Floats:
+    """Mean squared error (A,) of coefficients (A, d, t) on the rows that `test` sums up, averaged over targets.
+
+    (1/W) Σ w (y − b − xᵀc)² = (yy − 2 cᵀB + cᵀGc)/W + (mean of y − b − cᵀ mean of x)², all about the test rows' mean.
+    """
+    d, t = test.d, test.t
+    x, y = test.exponents[:d], test.exponents[d:]
+    G, B, yy = test.scaled[:d, :d], test.scaled[:d, d:], np.diagonal(test.scaled[d:, d:])
+    z = np.ldexp(coefs, x[None, :, None] - y[None, None, :])
+    flat = np.ascontiguousarray(z.transpose(0, 2, 1).reshape(-1, d))
+    square = ((flat @ G) * flat).sum(axis=1).reshape(-1, t)
+    inner = np.maximum(yy - 2.0 * np.einsum("adt,dt->at", z, B) + square, 0.0) / test.weight
+    offset = test.mean[d:] - intercepts - np.einsum("d,adt->at", test.mean[:d], coefs)
+    with np.errstate(over="ignore"):
+        loss = (np.ldexp(inner, 2 * y) + offset**2).mean(axis=1)
+    if not np.isfinite(loss).all():
+        raise ValueError(
+            "The squared errors of this target are beyond the range of float64; divide the target by its magnitude first."
+        )
+    return loss
