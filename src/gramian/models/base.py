@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.models.parameters import choice, number
 from gramian.models.summary import Summary
-from gramian.rows import Rows, scan
+from gramian.rows import Block, Rows, scan
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.statistics import Moments, Triangle
 
@@ -110,8 +110,12 @@ class LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if interval is not None:
             return self._interval(rows, interval, interval_of)
         coef = np.atleast_2d(self.coef_).T
-        parts = rows.sum(lambda block: [np.asarray(_float(block.X) @ coef)])
-        found = np.concatenate(parts) + self.intercept_
+
+        def of_block(block: Block) -> list[Floats]:
+            with np.errstate(all="ignore"):
+                return [np.asarray(_float(block.X) @ coef)]
+
+        found = np.concatenate(rows.sum(of_block)) + self.intercept_
         if not np.isfinite(found).all():
             rows.refuse_nonfinite()
         return found[:, 0] if self.coef_.ndim == 1 else found

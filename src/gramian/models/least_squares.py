@@ -6,7 +6,7 @@ from gramian.models.base import InferenceMixin, LinearModel
 from gramian.models.parameters import flag
 from gramian.rows import Rows
 from gramian.solvers.quadratic import solve
-from gramian.solvers.wide import narrow, widen
+from gramian.solvers.wide import shortest
 
 
 class LinearRegression(InferenceMixin, LinearModel):
@@ -53,8 +53,7 @@ class LinearRegression(InferenceMixin, LinearModel):
         data = self._source(X, y, sample_weight)
         one = data.one_target
         if isinstance(data, Rows) and data.n < data.d:
-            small, back = narrow(data)
-            solution = widen(solve(small, intercept=intercept), data, back)
+            solution = shortest(data, intercept=intercept)
         else:
             solution = solve(data, intercept=intercept)
         self._set_coefficients(solution.coef, solution.intercept, one)

@@ -1,19 +1,20 @@
 """Total least squares: errors in all variables."""
 
+import warnings
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from gramian.models.base import LinearModel
 from gramian.models.parameters import flag
 from gramian.models.summary import Summary
-from gramian.rows import Rows, single_threaded_blas
+from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.quadratic import solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
+from gramian.warnings import PrecisionWarning
 
 Floats = NDArray[np.float64]
 
@@ -56,47 +57,41 @@ class TotalLeastSquares(LinearModel):
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
         data = self._source(X, y, sample_weight)
-        with single_threaded_blas():
+        d, t = data.d, len(data.target_names)
+        if data.n <= 1:
+            raise ValueError(f"A plane cannot be fitted to n_samples = {data.n}: 1 sample. Give at least 2 rows.")
+        with single_threaded_blas(), np.errstate(under="ignore"):
             root, exponents, mean, weight, through = _root(data, intercept)
-            d = data.d
-            top = int(exponents.max()) if exponents.size else 0
-            with np.errstate(under="ignore"):
-                scaled = np.ldexp(root, (exponents - top)[None, :])
-            s, Vt = sla.svd(scaled, full_matrices=False, check_finite=False)[1:]
-        coef = self._solve(s, Vt, d)
+            top = int(exponents.max())
+            scaled = np.ldexp(root, (exponents - top)[None, :])
+            s, Vt = np.linalg.svd(scaled)[1:]
+            coef = _hyperplane(s, Vt, d)
         self._set_coefficients(coef, mean[d:] - mean[:d] @ coef, data.one_target)
-        small = np.zeros(d + data.t if not isinstance(data, Rows) else d + len(data.target_names))
-        t = len(small) - d
-        last = Vt[d:]
-        residual = scaled.T @ (scaled @ last.T) - last.T * s[d:] ** 2
-        value = float(np.abs(residual).max(initial=0.0) / max(s[0] ** 2, np.finfo(float).tiny))
-        rank = int((s > 1e-14 * max(s[0], np.finfo(float).tiny)).sum())
+        last = Vt[d:].T
+        residual = scaled.T @ (scaled @ last) - last * s[d:] ** 2
+        size = max(float(s[0]) ** 2, float(np.finfo(float).tiny))
+        value = float(np.abs(residual).max() / size)
+        rank = int((s[:d] > 1e-14 * s[0]).sum())
+        notes = [] if t == 1 else [f"The {t} targets are fitted jointly."]
+        if rank < d:
+            notes.append(f"Only {rank} of {d} directions vary: of all nearest planes this has the shortest coefficients.")
         self.objective_ = float(np.ldexp((s[d:] ** 2).sum() / weight, 2 * top))
         self.certificate_ = Certificate(
             kind="eigen-residual",
             value=value,
             tolerance=1e-10,
             holds=value <= 1e-10,
-            rank=min(rank, d),
-            condition=float(s[0] / s[d - 1]) if s[d - 1] > 0 else np.inf,
+            rank=rank,
+            condition=float(s[0] / s[rank - 1]) if rank else 1.0,
             through=through,
-            note="" if t == 1 else f"{t} targets are fitted jointly.",
+            note=" ".join(notes),
         )
         self.solver_ = Solver("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
-        plain = solve(data, intercept=intercept)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrecisionWarning)  # said of the comparison, not of this fit
+            plain = solve(data, intercept=intercept)
         self._least_squares = (plain.coef, plain.intercept)
         return self
-
-    def _solve(self, s: Floats, Vt: Floats, d: int) -> Floats:
-        V = Vt.T
-        below, corner = V[:d, d:], V[d:, d:]
-        gap = s[d - 1] - s[d] if len(s) > d else s[d - 1]
-        if gap <= 1e-12 * s[0] or np.linalg.cond(corner) > 1e12:
-            raise ValueError(
-                "Total least squares has no unique answer here: the smallest singular values of [X, y] coincide, or the "
-                "target is not in the nearest plane. Use Ridge, drop dependent columns, or bring all columns to units of equal error."
-            )
-        return -below @ np.linalg.inv(corner)
 
     def _summary(self) -> Summary:
         coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
@@ -117,6 +112,20 @@ class TotalLeastSquares(LinearModel):
         }
         facts = {"objective": self.objective_, "condition": self.certificate_.condition}
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
+
+
+def _hyperplane(s: Floats, Vt: Floats, d: int) -> Floats:
+    """Coefficients (d, t) of the plane whose normals are the last right singular vectors; the shortest if not unique."""
+    # All directions as small as the (d + 1)-th belong to the plane's normals.
+    first = int((s > s[d] + 1e-12 * s[0]).sum())
+    normals = Vt[first:].T
+    below, corner = normals[:d], normals[d:]
+    if np.linalg.norm(corner, 2) < 1e-12 or np.linalg.matrix_rank(corner, tol=1e-12) < len(corner):
+        raise ValueError(
+            "Total least squares has no answer here: the plane nearest to the points is parallel to the target's axis. "
+            "Use LinearRegression or Ridge, or bring all columns to units of equal error."
+        )
+    return -below @ np.linalg.pinv(corner)
 
 
 def _root(data: Any, intercept: bool) -> tuple[Floats, NDArray[np.int64], Floats, float, str]:

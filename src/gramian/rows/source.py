@@ -64,8 +64,10 @@ def scan(
                 raise ValueError("Give either sample_weight or weight=, not both.")
             sample_weight = frame[weight]
         used = {*target_columns, weight}
-        names = tuple(name for name in frame.columns if name not in used)
-        X: Any = [_column(frame[name], name) for name in names]
+        kept = [(name, column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True) if name not in used]
+        X: Any = [_column(column, name) for name, column in kept]
+        # Columns without text names have none, as scikit-learn sees it.
+        names = tuple(name for name, _ in kept) if all(isinstance(name, str) for name, _ in kept) else None
         if not X:
             raise ValueError("The table has no feature columns: at least 1 is required.")
         if len(X[0]) == 0:
@@ -153,8 +155,8 @@ def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool]:
         names = (str(native.name or "y"),)
         y = _column(native, names[0])
     elif isinstance(native, nw.DataFrame):
-        names = tuple(native.columns)
-        y = np.column_stack([_column(native[name], name) for name in names])
+        names = tuple(map(str, native.columns))
+        y = np.column_stack([_column(column, column.name) for column in native.iter_columns()])
     values = np.asarray(y.toarray() if sp.issparse(y) else y)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers.")

@@ -1,7 +1,7 @@
-"""More columns than rows: the rows span at most n directions, and a rotation brings them into n columns.
+"""More columns than rows: the rows span at most n directions, and n × n matrices do.
 
-Ridge and the shortest least-squares solution depend on the rows only through inner products, so they are solved for the
-rotated table and turned back.
+Ridge depends on the rows only through inner products, so it is solved for a rotated table of n columns and turned back.
+The shortest least-squares solution comes from the singular vectors of the rows.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
-from gramian.solvers.certificate import Solver
+from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.factor import EPS
-from gramian.solvers.quadratic import Solution
+from gramian.solvers.quadratic import TOLERANCE, Solution
 
 Floats = NDArray[np.float64]
 MOST_SPREAD = 20_000_000  # numbers of a covariance factor worth keeping
@@ -79,4 +79,55 @@ def widen(solution: Solution, rows: Rows, back: Callable[[Floats], Floats]) -> S
         x=np.zeros(d, dtype=np.int64),
         mean=mean,
         solver=Solver(f"rotation, {solution.solver.name}", reason),
+    )
+
+
+def shortest(rows: Rows, *, intercept: bool) -> Solution:
+    """The least-squares solution of smallest norm, for fewer rows than columns: it usually interpolates."""
+    block = rows.collect()
+    assert block.y is not None
+    X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X, dtype=np.float64)
+    if not np.isfinite(X.sum()):
+        rows.refuse_nonfinite()
+    d, t = rows.d, block.y.shape[1]
+    w = np.ones(rows.n) if block.weight is None else block.weight
+    top = int(np.frexp(np.abs(X).max(initial=0.0))[1])
+    X = np.ldexp(X, -top)  # so that no square overflows; the solution is of the same shape in any common unit
+    mean = np.concatenate([w @ X, w @ block.y]) / w.sum() if intercept else np.zeros(d + t)
+    root = np.sqrt(w)[:, None]
+    Z, y = (X - mean[:d]) * root, (block.y - mean[d:]) * root
+    with single_threaded_blas():
+        Q, R = np.linalg.qr(Z.T)
+        U, s, Vt = np.linalg.svd(R)
+        real = s > max(rows.d, rows.n) * max(EPS, rows.precision) * s[0] if s.size and s[0] > 0 else s > np.inf
+        rank = int(real.sum())
+        coef = Q @ (U[:, real] @ ((Vt[real] @ y) / s[real, None]))
+        residual = y - Z @ coef
+        size = np.linalg.norm(Z, axis=0)[:, None] * np.linalg.norm(y, axis=0)[None, :]
+        value = float(np.max(np.abs(Z.T @ residual) / np.where(size > 0, size, 1.0), initial=0.0))
+    condition = float(s[0] / s[rank - 1]) if rank else 1.0
+    certificate = Certificate(
+        kind="gradient",
+        value=value,
+        tolerance=TOLERANCE,
+        holds=value <= TOLERANCE,
+        rank=rank,
+        condition=condition,
+        through="svd",
+        digits=int(np.clip(-np.log10(max(condition * EPS, 1e-16)), 0, 15)),
+        note=f"{rows.n} rows cannot tell {d} columns apart: of all solutions this is the shortest in the given units.",
+    )
+    coef = np.ldexp(coef, -top)
+    return Solution(
+        coef=coef,
+        intercept=mean[d:] - np.ldexp(mean[:d], top) @ coef,
+        residual=(residual**2).sum(axis=0),
+        total=(y**2).sum(axis=0),
+        spread=None,
+        x=np.zeros(d, dtype=np.int64),
+        mean=np.concatenate([np.ldexp(mean[:d], top), mean[d:]]),
+        weight=float(w.sum()),
+        df=float(rank + intercept),
+        certificate=certificate,
+        solver=Solver("SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"),
     )

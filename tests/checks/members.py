@@ -1,0 +1,64 @@
+"""Every public member of a kind, found by walking the package: what is added later is checked on arrival."""
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import gramian
+
+
+def public_modules() -> list[Any]:
+    """The package and every room of it that names its public members."""
+    found = [gramian]
+    for info in pkgutil.walk_packages(gramian.__path__, "gramian."):
+        if any(part.startswith("_") for part in info.name.split(".")) or ".app" in info.name:
+            continue
+        module = importlib.import_module(info.name)
+        if hasattr(module, "__all__"):
+            found.append(module)
+    return found
+
+
+def public_classes(base: type) -> list[type]:
+    """Concrete public classes derived from a base, in order of name."""
+    found: dict[str, type] = {}
+    for module in public_modules():
+        for name in module.__all__:
+            member = getattr(module, name)
+            if inspect.isclass(member) and issubclass(member, base) and not inspect.isabstract(member):
+                found[member.__qualname__] = member
+    return [found[name] for name in sorted(found)]
+
+
+def estimators() -> list[Any]:
+    """One instance of every public estimator; wrappers get an inner estimator."""
+    found = []
+    for kind in public_classes(BaseEstimator):
+        needs = [
+            parameter.name
+            for parameter in inspect.signature(kind).parameters.values()
+            if parameter.default is inspect.Parameter.empty
+        ]
+        found.append(kind(**{name: gramian.LinearRegression() for name in needs if name == "estimator"}))
+    return found
+
+
+def members(base: type, variants: dict[str, list[dict[str, Any]]] | None = None) -> list[Any]:
+    """Instances of every public class of a base: the default one, and the variants named for it."""
+    return [
+        kind(**arguments)
+        for kind in public_classes(base)
+        for arguments in [{}, *(variants or {}).get(kind.__name__, [])]
+    ]
+
+
+def table(seed: int, n: int = 60, d: int = 4, t: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """A random regression problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) + rng.standard_normal(d)
+    Y = X @ rng.standard_normal((d, t)) + rng.standard_normal((n, t)) + 1.0
+    return X, Y[:, 0] if t == 1 else Y

@@ -1,0 +1,191 @@
+"""Every public estimator: scikit-learn's contract, and what theory says of weights, rows, columns and units."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from checks.members import estimators, table
+from sklearn.base import clone, is_regressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gramian as gm
+
+ALL = estimators()
+# Checks that an estimator cannot pass, each with its reason. Meant to stay short.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+
+
+@parametrize_with_checks(ALL, expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}))
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+LINEAR = [e for e in ALL if is_regressor(e) and hasattr(e, "summary")]
+
+
+def ids(estimator):
+    return type(estimator).__name__
+
+
+def fitted_numbers(model, X):
+    return np.asarray(model.predict(X))
+
+
+@pytest.mark.parametrize("estimator", LINEAR, ids=ids)
+class TestLinear:
+    def test_attributes_and_texts(self, estimator):
+        X, y = table(0)
+        model = clone(estimator).fit(X, y)
+        assert model.certificate_.holds
+        assert model.certificate_.value <= model.certificate_.tolerance
+        assert "through" in str(model.certificate_)
+        assert ":" in str(model.solver_)
+        summary = model.summary()
+        assert summary.coefficients["name"][0] == "intercept"
+        assert len(summary.coefficients["estimate"]) == 5
+        np.testing.assert_allclose(summary.coefficients["estimate"][1:], model.coef_)
+        assert str(summary).startswith(type(model).__name__)
+        assert repr(summary) == str(summary)
+        assert "<table>" in summary._repr_html_()
+        assert type(estimator).__name__ in repr(model)
+
+    def test_every_source_gives_the_same_bits(self, estimator):
+        X, y = table(1, n=80)
+        names = ["a", "b", "c", "d"]
+        reference = clone(estimator).fit(X, y)
+        frame = pd.DataFrame(X, columns=names)
+        whole = frame.assign(target=y)
+        sources = [
+            (np.asfortranarray(X), y),
+            (frame, pd.Series(y, name="target")),
+            (pl.DataFrame(X, schema=names), pl.Series("target", y)),
+            (pa.table(dict(zip(names, X.T, strict=True))), y),
+            (gm.scan(X, y),),
+            (gm.scan(whole, target="target"),),
+            (gm.scan(pl.from_pandas(whole), target="target"),),
+        ]
+        for source in sources:
+            model = clone(estimator).fit(*source)
+            np.testing.assert_array_equal(model.coef_, reference.coef_)
+            assert model.intercept_ == reference.intercept_
+        assert list(clone(estimator).fit(frame, y).feature_names_in_) == names
+
+    def test_sparse_equals_dense(self, estimator):
+        X = sp.random(120, 6, 0.4, format="csr", random_state=0)
+        y = X @ np.arange(6.0) + np.random.default_rng(0).standard_normal(120)
+        for kind in (sp.csr_matrix, sp.csc_matrix, sp.coo_array, sp.csr_array):
+            a, b = clone(estimator).fit(kind(X), y), clone(estimator).fit(X.toarray(), y)
+            np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-9, atol=1e-10)
+            np.testing.assert_allclose(a.predict(kind(X)), b.predict(X.toarray()), rtol=1e-9)
+
+    def test_weights_equal_repetition(self, estimator):
+        X, y = table(2, n=90)
+        w = np.random.default_rng(3).integers(0, 4, 90)
+        given = clone(estimator)
+        if "alpha" in given.get_params():
+            given.set_params(alpha=0.05)
+        a = clone(given).fit(X, y, sample_weight=w)
+        b = clone(given).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+        np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(a.intercept_, b.intercept_, rtol=1e-10)
+
+    def test_float32_and_integers_and_read_only(self, estimator):
+        rng = np.random.default_rng(0)
+        X = rng.integers(-50, 50, (100, 4))
+        y = X @ [1, 2, 0, -1] + rng.standard_normal(100)
+        reference = clone(estimator).fit(X.astype(float), y)
+        for kind in (np.int8, np.int32, np.int64, np.uint64, np.float32):
+            given = (X + (50 if kind == np.uint64 else 0)).astype(kind)
+            given.flags.writeable = False
+            before = given.copy()
+            model = clone(estimator).fit(given, y)
+            np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-9)
+            np.testing.assert_array_equal(given, before)
+
+    def test_rows_in_another_order(self, estimator):
+        X, y = table(4, n=70)
+        given = clone(estimator)
+        if "alpha" in given.get_params():
+            given.set_params(alpha=0.05)
+        order = np.random.default_rng(0).permutation(70)
+        a, b = clone(given).fit(X, y), clone(given).fit(X[order], y[order])
+        np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-10, atol=1e-12)
+
+    def test_several_targets_are_each_fitted(self, estimator):
+        X, Y = table(5, t=3)
+        given = clone(estimator)
+        if "alpha" in given.get_params():
+            given.set_params(alpha=0.05)
+        model = clone(given).fit(X, Y)
+        assert model.coef_.shape == (3, 4)
+        assert model.intercept_.shape == (3,)
+        assert model.predict(X).shape == (60, 3)
+        assert "target" in str(model.summary()) or isinstance(model, gm.TotalLeastSquares)
+        if not isinstance(model, gm.TotalLeastSquares):  # fits its targets jointly
+            for j in range(3):
+                np.testing.assert_allclose(clone(given).fit(X, Y[:, j]).coef_, model.coef_[j], rtol=1e-9, atol=1e-12)
+
+    def test_threads_give_the_same_bits(self, estimator):
+        X, y = table(6, n=9000)
+        found = []
+        for count in (1, 2, 4):
+            with gm.threads(count):
+                found.append(clone(estimator).fit(X, y))
+        for model in found[1:]:
+            np.testing.assert_array_equal(model.coef_, found[0].coef_)
+            assert model.intercept_ == found[0].intercept_
+
+    def test_pickle_and_clone(self, estimator):
+        X, y = table(7)
+        model = clone(estimator).fit(X, y)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert str(again.summary()) == str(model.summary())
+
+    def test_fits_from_moments(self, estimator):
+        X, y = table(8, n=200)
+        given = clone(estimator)
+        if "alpha" in given.get_params():
+            given.set_params(alpha=0.05)
+        a, b = clone(given).fit(gm.moments(X, y)), clone(given).fit(X, y)
+        np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-9, atol=1e-12)
+        with pytest.raises(ValueError, match="their own target"):
+            clone(given).fit(gm.moments(X, y), y)
+        with pytest.raises(ValueError, match="no target"):
+            clone(given).fit(gm.moments(X))
+
+    def test_choosing_alpha_needs_rows(self, estimator):
+        if "alpha" not in estimator.get_params():
+            pytest.skip("this estimator has no alpha to choose")
+        with pytest.raises(ValueError, match="needs the rows"):
+            clone(estimator).fit(gm.moments(*table(0)))
+
+    def test_missing_numbers_are_named(self, estimator):
+        X, y = table(9)
+        frame = pd.DataFrame(X, columns=["age", "bmi", "bp", "sex"])
+        frame.loc[[3, 7], "bmi"] = np.nan
+        with pytest.raises(ValueError, match=r"'bmi' \(2\).*first at row 3"):
+            clone(estimator).fit(frame, y)
+        model = clone(estimator).fit(X, y)
+        bad = X.copy()
+        bad[5, 2] = np.inf
+        with pytest.raises(ValueError, match="column 2 .*first at row 5"):
+            model.predict(bad)
+        y[11] = np.nan
+        with pytest.raises(ValueError, match="first is row 11"):
+            clone(estimator).fit(X, y)
+
+    def test_no_interval_without_theory(self, estimator):
+        X, y = table(10)
+        model = clone(estimator).fit(X, y)
+        if hasattr(model, "noise_variance_"):
+            found = model.predict(X, interval=0.9)
+            assert (found.low < found.mean).all()
+            assert (found.mean < found.high).all()
+        else:
+            with pytest.raises(ValueError, match="no prediction intervals"):
+                model.predict(X, interval=0.9)

@@ -1,0 +1,52 @@
+"""The package as a whole: names, doctest examples, import cost."""
+
+import subprocess
+import sys
+
+import pytest
+from checks.members import public_modules
+from sklearn.base import BaseEstimator
+
+import gramian
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+def test_all_is_sorted_and_complete(module):
+    names = [name for name in module.__all__ if not name.startswith("__")]
+    assert names == sorted(names) or module.__name__.endswith(("losses", "penalties"))  # ruff puts L1 before ElasticNet
+    assert len(names) == len(set(names))
+    for name in names:
+        assert getattr(module, name) is not None
+        assert name in dir(module)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = gramian.Nothing
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+def test_public_members_have_an_example_that_runs(module):
+    for name in module.__all__:
+        member = getattr(module, name)
+        if isinstance(member, type) and issubclass(member, BaseEstimator):
+            assert ">>>" in (member.__doc__ or ""), f"{name} has no example"
+
+
+def test_import_is_lazy():
+    code = (
+        "import sys, gramian; "
+        "heavy = {'numpy', 'sklearn', 'scipy', 'numba', 'pandas', 'polars', 'altair', 'typer', 'torch', 'dask'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_least_squares_needs_no_compiler_and_no_extra():
+    code = (
+        "import sys, gramian as gm; gm.LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.5]); "
+        "print(sorted({'numba', 'polars', 'altair', 'typer', 'rich'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
