@@ -176,8 +176,7 @@ class Ridge(InferenceMixin, LinearModel):
         fixed = not isinstance(grid, int)
         ends = _ends(total, penalty, intercept)
         alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
-        positive = alphas[alphas > 0]
-        middle = float(np.sqrt(positive[0] * positive[-1])) if positive.size else 1.0
+        middle = _middle(alphas)
         spectra: dict[int, Spectrum] = {}
 
         def spectrum(moments: Moments) -> Spectrum:
@@ -199,9 +198,7 @@ class Ridge(InferenceMixin, LinearModel):
         self, moments: Moments, alphas: Floats, penalty: Penalty, intercept: bool, back: Any, spectrum: Any = None
     ) -> None:
         if spectrum is None:
-            positive = alphas[alphas > 0]
-            middle = float(np.sqrt(positive[0] * positive[-1])) if positive.size else 1.0
-            spectrum = Spectrum(moments, intercept=intercept, middle=middle, penalty=penalty)
+            spectrum = Spectrum(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
         coefs, intercepts = spectrum.coefs(alphas)
         if back is not None:
             coefs = np.stack([back(coef) for coef in coefs])
@@ -216,6 +213,11 @@ class Ridge(InferenceMixin, LinearModel):
         facts = {"alpha": self.alpha_, **summary.facts}
         notes = [*summary.notes, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
         return Summary(summary.title, summary.coefficients, facts, notes)
+
+
+def _middle(alphas: Floats) -> float:
+    positive = alphas[alphas > 0]
+    return float(np.sqrt(positive[0]) * np.sqrt(positive[-1])) if positive.size else 1.0
 
 
 def _ends(moments: Moments, penalty: Penalty, intercept: bool) -> tuple[float, float]:

@@ -123,8 +123,11 @@ class ElasticNet(LinearModel):
         shrinkage = Shrinkage(ratio, parameters.factors("penalty_factors", self.penalty_factors, data.d), standardize)
         if hasattr(self, "scores_"):
             del self.scores_
-        wide = isinstance(data, Rows) and data.d > max(data.n, SMALL_GRAM)
-        problem: _OnGram | _OnRows = _OnRows(data, self, shrinkage) if wide else _OnGram(data, self, shrinkage)  # type: ignore[arg-type]
+        problem: _OnGram | _OnRows
+        if isinstance(data, Rows) and _is_wide(data):
+            problem = _OnRows(data, self, shrinkage)
+        else:
+            problem = _OnGram(data, self, shrinkage)
         fixed = not isinstance(grid, int)
         top = problem.top()
         if alpha is None:
@@ -228,6 +231,11 @@ class Lasso(ElasticNet):
 
     def _ratio(self) -> float:
         return 1.0
+
+
+def _is_wide(rows: Rows) -> bool:
+    """Whether a Gram matrix would be larger than the rows, and large."""
+    return rows.d > max(rows.n, SMALL_GRAM)
 
 
 def _down_to(alpha: float, top: float, count: int) -> Floats:

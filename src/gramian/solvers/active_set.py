@@ -16,7 +16,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEPENDENT = 1e-11  # a pivot below this share of its diagonal: the column lies in the span of the active ones
+SINGULAR = 1e-15  # below this one, surely
 BOLD_ROUNDS = 8  # rounds in which all violators enter at once; after them one at a time, which cannot cycle
+ROUNDING = 4e-15
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -29,13 +31,15 @@ def _dot(a: Floats, b: Floats, k: int) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _append(G: Floats, l2: Floats, L: Floats, active: Ints, k: int, j: int) -> bool:
-    """Row k of the Cholesky factor for coordinate j; False if j depends on the active ones."""
+def _append(G: Floats, l2: Floats, L: Floats, active: Ints, k: int, j: int, least: float) -> bool:
+    """Row k of the Cholesky factor for coordinate j; False if its pivot is less than a share of its diagonal."""
+    if k >= len(L):
+        return False
     for i in range(k):
         L[k, i] = (G[j, active[i]] - _dot(L[i], L[k], i)) / L[i, i]
     diagonal = G[j, j] + l2[j]
     pivot = diagonal - _dot(L[k], L[k], k)
-    if pivot <= DEPENDENT * diagonal:
+    if pivot <= least * diagonal:
         return False
     L[k, k] = np.sqrt(pivot)
     active[k] = j
@@ -133,12 +137,14 @@ def descend(
         kept = 0
         for i in range(k):
             j = active[i]
-            if _append(G, l2, L, active, kept, j):
+            if _append(G, l2, L, active, kept, j, DEPENDENT):
                 kept += 1
             else:
                 z[j], place[j] = 0.0, 0
         k = kept
-    banned = np.zeros(m, dtype=np.bool_)
+    largest = 0.0
+    for j in range(m):
+        largest = max(largest, np.sqrt(G[j, j]))
     bold = 0
     for rounds in range(most):
         for i in range(k):
@@ -169,33 +175,37 @@ def descend(
             k -= 1
             continue
         _correlations(G, b, z, active, k, g)
-        worst, excess = -1, 0.0
+        noise = 0.0
+        for i in range(k):
+            noise += abs(z[active[i]]) * np.sqrt(G[active[i], active[i]])
+        limit = slack + ROUNDING * noise * largest
+        worst, excess = -1, limit
         for j in range(m):
-            if place[j] == 0 and not banned[j]:
-                over = abs(g[j]) - l1[j]
-                if over > slack and (worst < 0 or over > excess):
-                    worst, excess = j, over
+            if place[j] == 0 and abs(g[j]) - l1[j] > excess:
+                worst, excess = j, abs(g[j]) - l1[j]
         if worst < 0:
             return k, rounds
+        sign[worst] = 1.0 if g[worst] > 0 else -1.0
+        if not _append(G, l2, L, active, k, worst, DEPENDENT):
+            before = k
+            k = _make_room(G, L, z, sign, active, place, k, worst, work)
+            if k == before or not _append(G, l2, L, active, k, worst, SINGULAR):
+                return k, -1
+            place[worst] = 1
+            k += 1
+            continue
+        place[worst] = 1
+        k += 1
         bold += 1
+        if bold > BOLD_ROUNDS:
+            continue
         for j in range(m):
             over = abs(g[j]) - l1[j]
-            enters = j == worst if bold > BOLD_ROUNDS else over > slack and over >= 0.1 * excess
-            if not enters or place[j] == 1 or banned[j]:
-                continue
-            sign[j] = 1.0 if g[j] > 0 else -1.0
-            if k < len(L) and _append(G, l2, L, active, k, j):
-                place[j] = 1
-                k += 1
-            elif j == worst:
-                before = k
-                k = _make_room(G, L, z, sign, active, place, k, j, work)
-                if k < before and _append(G, l2, L, active, k, j):
+            if place[j] == 0 and over > limit and over >= 0.1 * excess:
+                sign[j] = 1.0 if g[j] > 0 else -1.0
+                if _append(G, l2, L, active, k, j, DEPENDENT):
                     place[j] = 1
                     k += 1
-                else:
-                    z[j] = 0.0
-                    banned[j] = True
     return k, -1
 
 
@@ -244,7 +254,7 @@ def gram_path(
             k = 0
             for j in range(m):
                 place[j] = 0
-                if z[j] != 0 and _append(G, l2_a, L, active, k, j):
+                if z[j] != 0 and _append(G, l2_a, L, active, k, j, DEPENDENT):
                     place[j], sign[j] = 1, np.sign(z[j])
                     k += 1
         coefs[a] = z

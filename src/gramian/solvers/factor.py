@@ -178,6 +178,7 @@ class Factor:
 
 def _least_norm(z: Floats, null: Floats, exponents: Ints) -> Floats:
     """Move z along the null space so that the coefficients in the given units, z · 2^−exponents, are shortest."""
+    null = np.where(np.abs(null) > 1e-12, null, 0.0)  # rounding, which other units would magnify
     with np.errstate(over="ignore", under="ignore"):
         scale = np.ldexp(1.0, np.clip(exponents.min() - exponents, -1000, 0))[:, None]
     order = np.argsort(-scale[:, 0], kind="stable")

@@ -64,7 +64,8 @@ class Table:
 
         def of_chunk(start: int) -> Floats:
             part = self.X[:, start : start + CHUNK] - self.mean[start : start + CHUNK]
-            return self.weight @ (part * part)
+            with np.errstate(over="ignore"):
+                return self.weight @ (part * part)
 
         return np.concatenate(parallel_map(of_chunk, starts))
 

@@ -1,0 +1,1 @@
+"""One module per task; bench/README.md says what it must define."""

@@ -1,0 +1,86 @@
+"""The logarithmic axis of alpha that the path and the scores share: strong penalties left, weak ones right."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from gramian.charts.text import Floats, tick_format, tick_text, ticks
+from gramian.charts.theme import LEFT, WIDTH, rows
+
+TITLE = "← stronger penalty\u2003·\u2003alpha\u2003·\u2003weaker penalty →"
+
+
+@dataclass(frozen=True)
+class AlphaAxis:
+    """Where each alpha stands; alpha = 0 has a place of its own, a decade beyond the weakest."""
+
+    low: float
+    high: float
+    zero: float | None
+
+    @classmethod
+    def over(cls, *grids: Floats) -> "AlphaAxis":
+        alphas = np.concatenate(grids)
+        positive = alphas[alphas > 0]
+        low, high = (float(positive.min()), float(positive.max())) if positive.size else (1.0, 1.0)
+        zero = low / 10.0 if (alphas <= 0).any() else None
+        low = low if zero is None else zero
+        return cls(low / 2.0, high * 2.0, zero) if high <= low * 1.001 else cls(low, high, zero)
+
+    def place(self, alphas: Floats) -> Floats:
+        return alphas if self.zero is None else np.where(alphas > 0, alphas, self.zero)
+
+    def share(self, alpha: float) -> float:
+        """How far along the axis, from 0 (left, strong) to 1."""
+        at = float(self.place(np.array([alpha]))[0])
+        return float((np.log(self.high) - np.log(at)) / (np.log(self.high) - np.log(self.low)))
+
+    def encoding(self, width: int = WIDTH) -> Any:
+        shown = ticks(self.low if self.zero is None else self.zero * 10.0, self.high, most=width // 60)
+        words = {tick: tick_text(tick) for tick in shown}
+        if self.zero is not None:
+            words[self.zero] = "0"
+        tests = " : ".join(f"abs(datum.value / {tick!r} - 1) < 1e-9 ? '{text}'" for tick, text in words.items())
+        return alt.X(
+            "alpha:Q",
+            scale=alt.Scale(type="log", domain=[self.low, self.high], reverse=True, nice=False),
+            axis=alt.Axis(title=TITLE, values=list(words), labelExpr=f"{tests} : ''", grid=False),
+        )
+
+    def rule(
+        self, alpha: float, text: str, colour: str, *, side: str = "auto", dashed: bool = False, width: int = WIDTH
+    ) -> Any:
+        """A vertical line at an alpha, with a word above it: on its left or right side, or where there is room."""
+        share = self.share(alpha)
+        if side == "auto":
+            side = "right" if share > 0.75 else "left" if share < 0.25 else "center"
+        at = float(self.place(np.array([alpha]))[0])
+        base = alt.Chart(rows([{"alpha": at, "text": text}])).encode(x=self.encoding(width))
+        line = base.mark_rule(color=colour, strokeWidth=1.5, strokeDash=[4, 4] if dashed else [1, 0])
+        word = base.mark_text(
+            align=side, baseline="bottom", dx={"left": -1, "right": 1, "center": 0}[side], color=colour, fontSize=12
+        ).encode(y=alt.value(-5), text="text:N")
+        return line + word
+
+
+@dataclass(frozen=True)
+class ValueAxis:
+    """A vertical axis over the range of the data, a little wider."""
+
+    low: float
+    high: float
+    title: str
+
+    @classmethod
+    def over(cls, low: float, high: float, title: str) -> "ValueAxis":
+        pad = 0.05 * (high - low) or max(abs(high), 1.0) * 0.5
+        return cls(low - pad, high + pad, title)
+
+    def encoding(self, field: str) -> Any:
+        return alt.Y(
+            f"{field}:Q",
+            scale=alt.Scale(domain=[self.low, self.high], nice=False, zero=False),
+            axis=alt.Axis(title=self.title, format=tick_format(self.low, self.high), tickCount=6, minExtent=LEFT),
+        )

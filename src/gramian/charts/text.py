@@ -1,0 +1,140 @@
+"""Words and numbers as charts show them: names made safe, numbers short, ticks of a logarithmic axis."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LONGEST_NAME = 30
+_JOINER = "\u200d"  # holds emoji together, though Python does not call it printable
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain(name: object) -> str:
+    """A name on one line, without control characters; everything else stays as it is.
+
+    >>> plain("blood\\npressure [mm.Hg] <b>")
+    'blood pressure [mm.Hg] <b>'
+    """
+    text = " ".join(str(name).split())
+    return "".join(c if c.isprintable() or c == _JOINER else "\ufffd" for c in text) or "(no name)"
+
+
+def feature_names(model: Any) -> list[str]:
+    """Names of the columns that a model was fitted on; x0, x1, … if they had none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [plain(name) for name in names]
+
+
+def labels(names: Iterable[object]) -> list[str]:
+    """Names cut to a length that an axis has room for, and still different from each other.
+
+    >>> labels(["a", "a", "b" * 40])
+    ['a', 'a #2', 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbb…']
+    """
+    taken: set[str] = set()
+    found = []
+    for name in names:
+        text = plain(name)
+        short = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+        label, count = short, 1
+        while label in taken:
+            count += 1
+            label = f"{short} #{count}"
+        taken.add(label)
+        found.append(label)
+    return found
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, in full where that is short.
+
+    >>> number(3031.2), number(0.07543), number(-2.5e-9)
+    ('3,031', '0.0754', '−2.5 × 10⁻⁹')
+    """
+    value = float(value)
+    if value == 0 or not np.isfinite(value):
+        return "0" if value == 0 else "?"
+    power = int(np.floor(np.log10(abs(value))))
+    if -4 <= power < 6:
+        text = f"{value:,.{max(digits - 1 - power, 0)}f}"
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+    else:
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        text = f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return text.replace("-", "−")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def used(count: int, of: int, clearly: str = "") -> str:
+    """How many of the coefficients are not zero, as a sentence; with `clearly=" clearly"` how sure that is.
+
+    >>> used(2, 3), used(0, 3), used(1, 1, " clearly")
+    ('2 of 3 coefficients are not zero', 'Every coefficient is zero', 'The one coefficient is clearly not zero')
+    """
+    if count == 0:
+        return "No coefficient is clearly different from zero" if clearly else "Every coefficient is zero"
+    if of == 1:
+        return f"The one coefficient is{clearly} not zero"
+    if count == of:
+        return f"All {of:,} coefficients are clearly not zero" if clearly else "No coefficient is zero"
+    return f"{count:,} of {of:,} coefficients {'is' if count == 1 else 'are'}{clearly} not zero"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most a width, about equally long.
+
+    >>> wrapped("Two lines of about the same length", 30)
+    ['Two lines of about', 'the same length']
+    """
+    lines = textwrap.wrap(text, width) or [""]
+    for narrower in range(width - 1, len(text) // len(lines), -1):
+        found = textwrap.wrap(text, narrower)
+        if len(found) > len(lines):
+            break
+        lines = found or lines
+    return lines
+
+
+def ticks(low: float, high: float, most: int = 9) -> list[float]:
+    """Round numbers between two positive ones: powers of ten, or finer where there are few of these.
+
+    >>> ticks(0.03, 40.0), ticks(1.0, 4.0)
+    ([0.1, 1.0, 10.0], [1.0, 2.0, 3.0, 4.0])
+    """
+    first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
+    if last - first >= 2:
+        step = -(-(last - first + 1) // most)
+        return [float(f"1e{power}") for power in range(first, last + 1, step)]
+    for steps in ((1, 2, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9)):
+        found = [float(f"{s}e{power}") for power in range(first - 1, last + 1) for s in steps]
+        found = [tick for tick in found if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        if len(found) >= 3:
+            return found
+    return [low, high] if high > low * 1.001 else [low]
+
+
+def tick_text(value: float) -> str:
+    """A tick of a logarithmic axis.
+
+    >>> tick_text(0.01), tick_text(1e-7), tick_text(2e6)
+    ('0.01', '10⁻⁷', '2 × 10⁶')
+    """
+    return number(value).removeprefix("1 × ")
+
+
+def tick_format(low: float, high: float) -> str:
+    """How a linear axis writes its ticks: in full, or with an exponent where that would be long."""
+    return ",f" if 1e-3 <= max(abs(low), abs(high)) < 1e6 else "~e"

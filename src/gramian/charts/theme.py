@@ -1,0 +1,106 @@
+"""How every chart looks, light and dark: colours, type, sizes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from gramian.charts.text import wrapped
+
+WIDTH = 560
+FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
+LEFT = 52  # room for the labels of a vertical axis, so that charts above each other line up
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours of one theme; the palette is told apart by people with any colour vision, and readable as text."""
+
+    background: str
+    ink: str
+    muted: str
+    grid: str
+    faint: str
+    palette: tuple[str, ...]
+
+    @property
+    def accent(self) -> str:
+        return self.palette[0]
+
+    @property
+    def second(self) -> str:
+        return self.palette[1]
+
+
+LOOKS = {
+    "light": Look(
+        background="#ffffff",
+        ink="#1b1f24",
+        muted="#5c6570",
+        grid="#e8eaed",
+        faint="#c3c8ce",
+        palette=("#0064a8", "#c24a00", "#00805e", "#a63d84", "#8a6500", "#2f8fc4", "#4a4f57"),
+    ),
+    "dark": Look(
+        background="#14171c",
+        ink="#eceff3",
+        muted="#9aa4b1",
+        grid="#2a2f38",
+        faint="#4a525e",
+        palette=("#62b6f0", "#ff9350", "#35c9a0", "#ec9fd0", "#e6c34c", "#3f8fd6", "#b9c0ca"),
+    ),
+}
+
+
+def title(text: str, *more: str) -> Any:
+    """A title that says the finding, with the small print under it; empty parts are left out."""
+    return alt.TitleParams(wrapped(text, 66), subtitle=[line for part in more if part for line in wrapped(part, 92)])
+
+
+def rows(records: list[dict[str, Any]]) -> Any:
+    """Inline data, to which Altair's limit on rows does not apply."""
+    return alt.InlineData(values=records)
+
+
+def finished(parts: list[Any], look: Look) -> Any:
+    """One chart of one or several, one above the other, in this look."""
+    chart = parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=28)
+    axis = {
+        "domainColor": look.faint,
+        "gridColor": look.grid,
+        "tickColor": look.faint,
+        "labelColor": look.muted,
+        "titleColor": look.muted,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "labelPadding": 6,
+        "labelLimit": 240,
+        "labelFlush": False,
+        "tickSize": 4,
+    }
+    heading = {
+        "anchor": "start",
+        "frame": "group",
+        "color": look.ink,
+        "fontSize": 16,
+        "fontWeight": "bold",
+        "lineHeight": 20,
+        "subtitleColor": look.muted,
+        "subtitleFontSize": 12,
+        "subtitleLineHeight": 16,
+        "subtitlePadding": 6,
+        "offset": 22,
+        "limit": 0,
+    }
+    legend = {"labelColor": look.ink, "labelFontSize": 12, "labelLimit": 0, "titleColor": look.muted, "symbolSize": 70}
+    return chart.configure(
+        background=look.background,
+        font=FONT,
+        padding=18,
+        axis=axis,
+        title=heading,
+        legend=legend,
+        view={"stroke": None},
+    )

@@ -1,0 +1,173 @@
+"""`StandardScaler`: columns with mean 0 and standard deviation 1."""
+
+from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gramian.features.passes import Array, checked, fill, kept_dtype, read, refuse_other_columns, remember_columns
+from gramian.features.spread import spread_of
+from gramian.rows import Block, Rows, scan, scratch
+
+Floats = NDArray[np.float64]
+
+HUGE = 2.0**1000  # columns beyond are divided by four first, so that a difference of two numbers stays in range
+
+
+@runtime_checkable
+class SavedMoments(Protocol):
+    """What `gm.moments` gives, as far as a scaler needs it."""
+
+    n: int
+    d: int
+    weight: float
+    names: tuple[str, ...] | None
+    scaled: Floats
+    exponents: NDArray[np.int64]
+
+    @property
+    def mean(self) -> Floats: ...
+
+
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Bring columns to one scale: subtract the mean, divide by the standard deviation, both of the rows given to `fit`.
+
+    z = (x − mean) / scale, where scale² = Σ w (x − mean)² / Σ w, and scale = 1 for a constant column.
+
+    Parameters
+    ----------
+    with_mean : bool, default True
+        Subtract the mean. Sparse X needs False, to stay sparse.
+    with_std : bool, default True
+        Divide by the standard deviation.
+
+    Attributes
+    ----------
+    mean_, scale_ : array (d,)
+        What is subtracted and divided by; both are there whatever is used.
+    var_ : array (d,)
+        Variances (divisor Σ w). Beyond 1e308 they read inf, below 1e-323 they read 0; `scale_` has neither limit.
+    constant_ : array of bool (d,)
+        Columns in which all numbers (of positive weight) are equal.
+    n_samples_seen_ : int or float
+        Rows, or the sum of the weights.
+    n_features_in_, feature_names_in_
+        What was given to `fit`.
+
+    Notes
+    -----
+    One pass over the rows, O(n d), in means and standard deviations that merge without cancellation; from `gm.moments`
+    of the rows, no pass at all.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> scaler = gm.StandardScaler().fit([[1.0, 5.0], [3.0, 5.0]])
+    >>> scaler.mean_, scaler.scale_, scaler.constant_
+    (array([2., 5.]), array([1., 1.]), array([False,  True]))
+    >>> scaler.transform([[4.0, 5.0]])
+    array([[2., 0.]])
+    """
+
+    def __init__(self, *, with_mean: bool = True, with_std: bool = True) -> None:
+        self.with_mean = with_mean
+        self.with_std = with_std
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn means and standard deviations from rows (array, frame, sparse, `Rows`) or from `Moments`."""
+        if is_moments(X):
+            if sample_weight is not None:
+                raise ValueError("These moments hold their weights; give sample_weight to gm.moments itself.")
+            return self._fit_moments(X)
+        rows = read(self, X, fitting=True, sample_weight=sample_weight)
+        self._refuse_sparse(rows)
+        total = rows.sum(lambda block: spread_of(checked(block, rows)))
+        seen = total.weight if rows.weighted else rows.n
+        return self._set(total.mean, total.deviation, total.constant, seen)
+
+    def transform(self, X: Any) -> Any:
+        """Rows in units of the standard deviation."""
+        check_is_fitted(self)
+        rows = read(self, X, fitting=False)
+        self._refuse_sparse(rows)
+        if rows.is_sparse:
+            return self._scale_stored(rows, np.divide)
+        mean, scale, factor = self._in_range()
+
+        def write(block: Block, part: Array) -> None:
+            Z = scratch("standardised", *part.shape)
+            np.subtract(block.X if factor is None else block.X * factor, mean, out=Z)
+            np.divide(Z, scale, out=part, casting="same_kind")
+
+        return fill(rows, rows.d, write, "Transform it in parts.")
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows in their own units again."""
+        check_is_fitted(self)
+        rows = scan(X)
+        refuse_other_columns(self, rows)
+        self._refuse_sparse(rows)
+        if rows.is_sparse:
+            return self._scale_stored(rows, np.multiply)
+        mean, scale, factor = self._in_range()
+
+        def write(block: Block, part: Array) -> None:
+            Z = scratch("standardised", *part.shape)
+            np.multiply(block.X, scale, out=Z)
+            Z += mean
+            part[:] = Z if factor is None else Z / factor
+
+        return fill(rows, rows.d, write, "Transform it in parts.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.with_mean
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _fit_moments(self, moments: SavedMoments) -> Self:
+        d = moments.d
+        remember_columns(self, d, moments.names)
+        squares = np.diagonal(moments.scaled)[:d]
+        deviation = np.ldexp(np.sqrt(squares / moments.weight), moments.exponents[:d])
+        seen = moments.n if moments.weight == moments.n else moments.weight
+        return self._set(moments.mean[:d].copy(), deviation, squares == 0, seen)
+
+    def _set(self, mean: Floats, deviation: Floats, constant: NDArray[np.bool_], seen: float) -> Self:
+        self.mean_ = mean
+        self.constant_ = constant
+        self.scale_ = np.where(constant, 1.0, np.maximum(deviation, np.finfo(np.float64).smallest_subnormal))
+        with np.errstate(over="ignore", under="ignore"):
+            self.var_ = np.where(constant, 0.0, deviation * deviation)
+        self.n_samples_seen_ = seen
+        return self
+
+    def _in_range(self) -> tuple[Any, Any, Floats | None]:
+        """Mean, scale, and None; or all three with a factor that keeps huge columns in range."""
+        mean = self.mean_ if self.with_mean else np.zeros_like(self.mean_)
+        scale = self.scale_ if self.with_std else np.ones_like(self.scale_)
+        huge = (np.abs(self.mean_) > HUGE) | (self.scale_ > HUGE)
+        if not huge.any():
+            return mean, scale, None
+        factor = np.where(huge, 0.25, 1.0)
+        return mean * factor, scale * factor, factor
+
+    def _scale_stored(self, rows: Rows, operation: Any) -> Any:
+        X = checked(rows.collect(), rows).X.astype(kept_dtype(rows), copy=True)
+        if self.with_std:
+            X.data[:] = operation(X.data, self.scale_[X.indices])
+        return X
+
+    def _refuse_sparse(self, rows: Rows) -> None:
+        if rows.is_sparse and self.with_mean:
+            raise ValueError(
+                "Subtracting the mean would make sparse X dense: set with_mean=False, or give X.toarray() if it "
+                "fits in memory."
+            )
+
+
+def is_moments(X: Any) -> TypeGuard[SavedMoments]:
+    """Whether X is `gm.Moments`, told by its fields: this room stands to the left of statistics."""
+    return isinstance(X, SavedMoments)

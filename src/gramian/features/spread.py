@@ -1,0 +1,114 @@
+"""`Spread`: means and standard deviations of columns, mergeable without cancellation, over- or underflow."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.rows import Block, scratch
+
+Floats = NDArray[np.float64]
+Sums = tuple[Floats, Floats, Floats]  # mean, what its rounding left, standard deviation
+
+SAFE = 2.0**-400, 2.0**400  # deviations beyond are computed again, of columns scaled by a power of two
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Sum of weights; for every column its mean (in twice the precision), standard deviation, and if it is constant."""
+
+    weight: float
+    mean_high: Floats
+    mean_low: Floats
+    deviation: Floats
+    constant: NDArray[np.bool_]
+
+    @property
+    def mean(self) -> Floats:
+        return self.mean_high + self.mean_low
+
+    def __add__(self, other: "Spread") -> "Spread":
+        """Chan's merge, in standard deviations: their hypotenuse is in range wherever they are."""
+        if other.weight == 0 or self.weight == 0:
+            return self if other.weight == 0 else other
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        # Half the difference is a float even where the difference itself is beyond the float range.
+        half = (0.5 * other.mean_high - 0.5 * self.mean_high) + (0.5 * other.mean_low - 0.5 * self.mean_low)
+        mean_high, mean_low = _two_sum(self.mean_high, self.mean_low + half * (2.0 * share))
+        inside = np.hypot(self.deviation * np.sqrt(1.0 - share), other.deviation * np.sqrt(share))
+        between = half * (2.0 * np.sqrt(share * (1.0 - share)))
+        constant = self.constant & other.constant & (self.mean_high == other.mean_high)
+        return Spread(weight, mean_high, mean_low, np.hypot(inside, between), constant)
+
+
+def spread_of(block: Block) -> Spread:
+    """The spread of one block of finite numbers; rows of weight zero do not count."""
+    if block.weight is not None and not block.weight.all():
+        block = block.take(np.flatnonzero(block.weight))
+    n, d = block.X.shape
+    if n == 0:
+        nothing = np.zeros(d)
+        return Spread(0.0, nothing, nothing, nothing, np.ones(d, dtype=bool))
+    weight = float(n) if block.weight is None else float(block.weight.sum())
+    share = np.full(n, 1.0 / n) if block.weight is None else block.weight / weight
+    if sp.issparse(block.X):
+        return Spread(weight, *_of_sparse(block.X, share))
+    high, low, deviation = _about_a_row(block.X, share)
+    constant = np.zeros(d, dtype=bool)
+    odd = np.flatnonzero(~((deviation > SAFE[0]) & (deviation < SAFE[1])))
+    if odd.size:
+        some = block.X[:, odd].astype(np.float64)
+        constant[odd] = (some == some[0]).all(axis=0)
+        exponents = np.frexp(np.abs(some).max(axis=0))[1]
+        sums = _about_a_row(np.ldexp(some, -exponents), share)
+        high[odd], low[odd], deviation[odd] = (np.ldexp(values, exponents) for values in sums)
+    return Spread(weight, high, low, deviation, constant)
+
+
+def _about_a_row(X: Any, share: Floats) -> Sums:
+    """Shifting by one of the rows costs nothing and bounds cancellation: w₀ |x₀ − mean|² ≤ Σ w (x − mean)²."""
+    Z = scratch("spread", *X.shape)
+    shift = np.asarray(X[int(share.argmax())], dtype=np.float64)
+    with np.errstate(all="ignore"):
+        np.subtract(X, shift, out=Z)
+        offset = share @ Z
+        Z -= offset
+        rest = share @ Z
+        np.multiply(Z, Z, out=Z)
+        variance = share @ Z - rest * rest
+        return *_two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
+
+
+def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """From the stored numbers and the share of the zeros that are not stored, about the mean."""
+    n, d = X.shape
+    columns = X.indices
+    smallest, largest = (getattr(X, name)(axis=0).toarray().reshape(-1) for name in ("min", "max"))
+    exponents = np.frexp(np.maximum(np.abs(smallest), np.abs(largest)).astype(np.float64))[1]
+    shares = np.repeat(share, np.diff(X.indptr))
+    numbers = np.ldexp(X.data.astype(np.float64), -exponents[columns])
+
+    def total(values: Floats) -> Floats:
+        return np.asarray(np.bincount(columns, values, minlength=d), dtype=np.float64)
+
+    mean = total(shares * numbers)
+    zeros = np.maximum(1.0 - total(shares), 0.0)
+    zeros[np.bincount(columns, minlength=d) == n] = 0.0
+    deviations = numbers - mean[columns]
+    rest = total(shares * deviations) - zeros * mean
+    variance = total(shares * deviations**2) + zeros * mean**2 - rest**2
+    constant = smallest == largest
+    deviation = np.where(constant, 0.0, np.sqrt(np.maximum(variance, 0.0)))
+    mean = np.where(constant, np.ldexp(smallest.astype(np.float64), -exponents), mean)
+    rest = np.where(constant, 0.0, rest)
+    return np.ldexp(mean, exponents), np.ldexp(rest, exponents), np.ldexp(deviation, exponents), constant
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """a + b as a rounded sum and its rounding error."""
+    total = a + b
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)

@@ -1,0 +1,216 @@
+"""Mutual information between each feature and a target."""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
+from sklearn.utils import check_consistent_length
+
+from gramian.rows import Rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+FEW = 20  # distinct integers up to which a column of integers is taken for labels
+
+
+def mutual_information(
+    X: Any, y: Any = None, *, discrete: Any = "auto", n_neighbors: Any = 3, random_state: Any = 0
+) -> Floats:
+    """How much each feature tells about the target, by itself: I(x_j; y) in nats, zero if and only if independent.
+
+    I(x; y) = Σ p(x, y) log( p(x, y) / (p(x) p(y)) )
+
+    Two discrete variables: the sum over the frequencies. Otherwise scikit-learn's estimates from nearest neighbours
+    (`mutual_info_regression`, `mutual_info_classif`).
+
+    Parameters
+    ----------
+    X : array, data frame, sparse matrix or Rows
+        Features (n, d); strings and categories are labels.
+    y : array (n,)
+        Target, numbers or labels; None if X are `Rows`.
+    discrete : "auto", bool, or array of bool (d,) or (d + 1,), or list of column names
+        Which columns are discrete. "auto" decides by type: strings, booleans, categories, and integers with at most 20
+        distinct values of which each occurs twice on average. One bool holds for all columns and the target; with
+        d + 1 the last one is the target's; otherwise the target's type decides.
+    n_neighbors : int
+        Neighbours of the estimates: more have less variance and more bias.
+    random_state : int, RandomState or None
+        Of the tiny noise that parts equal numbers of continuous variables.
+
+    Returns
+    -------
+    array (d,)
+
+    Notes
+    -----
+    O(n log n) per discrete pair; otherwise neighbours are searched in trees, about O(n log n) per column.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> gm.selection.mutual_information([["a", "x"], ["b", "x"], ["a", "y"], ["b", "y"]], [0, 1, 0, 1]).round(4)
+    array([0.6931, 0.    ])
+    """
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
+        raise TypeError(f"n_neighbors is {n_neighbors!r}; it must be a whole number of at least 1.")
+    neighbors = int(n_neighbors)
+    if neighbors < 1:
+        raise ValueError(f"n_neighbors is {n_neighbors!r}; it must be a whole number of at least 1.")
+    if isinstance(discrete, str) and discrete != "auto":
+        raise ValueError(
+            f'discrete is {discrete!r}; it must be "auto", True, False, a mask, or a list of column names.'
+        )
+    columns, names, target = _columns(X, y)
+    n = len(target)
+    for column in columns:
+        check_consistent_length(column, target)
+    for name, column in zip([*(f"Column {name!r}" for name in names), "Input y"], [*columns, target], strict=True):
+        _refuse_missing(column, name)
+    told = _told(discrete, names)
+    wanted = [
+        _is_discrete(values) if given is None else given for values, given in zip([*columns, target], told, strict=True)
+    ]
+    labels = np.array(wanted[:-1], dtype=bool)
+    found = np.zeros(len(columns))
+    rest = np.arange(len(columns))
+    if wanted[-1]:
+        codes = _codes(target)
+        for j in np.flatnonzero(labels):
+            found[j] = _plug_in(_codes(columns[j]), codes)
+        rest = np.flatnonzero(~labels)
+    if not rest.size:
+        return found
+    if neighbors >= n:
+        raise ValueError(f"n_neighbors is {n_neighbors}, and there are {n} rows: it must be smaller than that.")
+    table = np.column_stack([_codes(columns[j]) if labels[j] else _numbers(columns[j], names[j]) for j in rest])
+    options: dict[str, Any] = {"n_neighbors": neighbors, "random_state": random_state}
+    if wanted[-1]:
+        found[rest] = mutual_info_classif(table, codes, discrete_features=False, **options)
+    else:
+        numbers = _numbers(target, "y")
+        found[rest] = mutual_info_regression(table, numbers, discrete_features=labels[rest], **options)
+    return found
+
+
+def _plug_in(x: Ints, y: Ints) -> float:
+    """Σ p(x, y) log(p(x, y) / (p(x) p(y))) over the frequencies of two lists of codes."""
+    width = int(y.max()) + 1
+    cells, counts = np.unique(x * width + y, return_counts=True)
+    expected = np.bincount(x)[cells // width] * (np.bincount(y)[cells % width] / len(y))
+    return max(0.0, float((counts / len(y)) @ np.log(counts / expected)))
+
+
+def _columns(X: Any, y: Any) -> tuple[list[NDArray[Any]], list[str], NDArray[Any]]:
+    """Columns, their names, and the target, each in its own type."""
+    if isinstance(X, Rows):
+        if y is not None:
+            raise ValueError("Rows bring their own target: call mutual_information with them alone.")
+        block = X.collect()
+        if block.y is None:
+            raise ValueError("These Rows have no target: give y (or target=) to gm.scan.")
+        if block.y.shape[1] > 1:
+            raise ValueError(f"y has {block.y.shape[1]} columns; mutual information is with one target.")
+        X, y, names = block.X, block.y[:, 0], X.names
+    else:
+        names = None
+    if y is None:
+        raise ValueError("mutual_information requires y to be passed, but the target y is None.")
+    target = _series(y)
+    if target.ndim != 1:
+        raise ValueError(f"y has shape {target.shape}; it must have one dimension.")
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return [_series(frame[name]) for name in frame.columns], [str(name) for name in frame.columns], target
+    if sp.issparse(X):
+        csc = X.tocsc()
+        columns = [np.asarray(csc[:, [j]].todense()).reshape(-1) for j in range(csc.shape[1])]
+    else:
+        table = np.asarray(X)
+        if table.ndim != 2:
+            raise ValueError(f"X has shape {table.shape}; it must have two dimensions, rows and columns.")
+        columns = list(table.T)
+    return columns, [str(j) for j in range(len(columns))] if names is None else list(names), target
+
+
+def _series(values: Any) -> NDArray[Any]:
+    """A column as an array: labels where it has categories, floats where numbers are missing."""
+    series = nw.from_native(values, pass_through=True, series_only=True, allow_series=True)
+    if not isinstance(series, nw.Series):
+        return np.asarray(values)
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        if series.null_count() and series.dtype != nw.Boolean:
+            series = series.cast(nw.Float64)
+        return np.asarray(series.to_numpy())
+    return np.array(series.to_list(), dtype=object)
+
+
+def _refuse_missing(values: NDArray[Any], name: str) -> None:
+    if values.dtype.kind == "O":
+        bad = np.array([value is None or value != value for value in values], dtype=bool)
+    elif values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    else:
+        return
+    if bad.any():
+        raise ValueError(
+            f"{name} contains NaN, infinity (inf) or missing values: {int(bad.sum())}, the first at row "
+            f"{int(bad.argmax())}. Drop those rows, or fill them first."
+        )
+
+
+def _told(discrete: Any, names: list[str]) -> list[bool | None]:
+    """What the caller says of each column and of the target: discrete, continuous, or None."""
+    d = len(names)
+    if isinstance(discrete, str):
+        return [None] * (d + 1)
+    if isinstance(discrete, bool | np.bool_):
+        return [bool(discrete)] * (d + 1)
+    if not isinstance(discrete, Iterable):
+        raise TypeError(f'discrete is {discrete!r}; it must be "auto", True, False, a mask, or a list of column names.')
+    given = list(discrete)
+    if all(isinstance(name, str) for name in given):
+        for name in given:
+            if name not in names:
+                raise ValueError(
+                    f"discrete names {name!r}, which is no column; the columns are {', '.join(names[:10])}."
+                )
+        return [name in given for name in names] + [None]
+    if len(given) not in (d, d + 1) or not all(isinstance(value, bool | np.bool_) for value in given):
+        raise ValueError(
+            f"discrete is {discrete!r}; as a mask it needs one bool for each of the {d} columns, and may have one more "
+            "for the target."
+        )
+    return [bool(value) for value in given] + [None] * (d + 1 - len(given))
+
+
+def _is_discrete(values: NDArray[Any]) -> bool:
+    kind = values.dtype.kind
+    if kind == "O":
+        return not all(isinstance(value, float | np.floating) for value in values)
+    if kind in "iu":
+        distinct = len(np.unique(values))
+        return distinct <= FEW and 2 * distinct <= len(values)
+    return kind not in "f"
+
+
+def _codes(values: NDArray[Any]) -> Ints:
+    """Labels as numbers 0, 1, …"""
+    if values.dtype.kind == "O":
+        known: dict[Any, int] = {}
+        return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _numbers(values: NDArray[Any], name: str) -> Floats:
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Column {name!r} holds values such as {values[0]!r}, which are no numbers: it can only be discrete."
+        ) from None
