@@ -39,7 +39,7 @@ LOOKS = {
         muted="#5c6570",
         grid="#e8eaed",
         faint="#c3c8ce",
-        palette=("#0064a8", "#c24a00", "#00805e", "#a63d84", "#8a6500", "#2f8fc4", "#4a4f57"),
+        palette=("#0064a8", "#c24a00", "#00935c", "#a45fd6", "#7a0f1e", "#3d2bb8", "#5a6068"),
     ),
     "dark": Look(
         background="#14171c",
@@ -47,7 +47,7 @@ LOOKS = {
         muted="#9aa4b1",
         grid="#2a2f38",
         faint="#4a525e",
-        palette=("#62b6f0", "#ff9350", "#35c9a0", "#ec9fd0", "#e6c34c", "#3f8fd6", "#b9c0ca"),
+        palette=("#62b6f0", "#ff9350", "#4f9e68", "#f3d3ae", "#d3de3c", "#b870f5", "#8f899c"),
     ),
 }
 

@@ -64,25 +64,28 @@ class TotalLeastSquares(LinearModel):
             root, exponents, mean, weight, through = _root(data, intercept)
             top = int(exponents.max())
             scaled = np.ldexp(root, (exponents - top)[None, :])
+            # Directions in which the features do not vary have no say: the plane is sought in the others.
+            size, directions = np.linalg.svd(scaled[:, :d])[1:]
+            rank = int((size > 1e-13 * size[0]).sum()) if size[0] > 0 else 0
+            basis = directions[:rank].T
+            scaled = np.column_stack([scaled[:, :d] @ basis, scaled[:, d:]])
             s, Vt = np.linalg.svd(scaled)[1:]
-            coef = _hyperplane(s, Vt, d)
+            coef = basis @ _hyperplane(s, Vt, rank)
         self._set_coefficients(coef, mean[d:] - mean[:d] @ coef, data.one_target)
-        last = Vt[d:].T
-        residual = scaled.T @ (scaled @ last) - last * s[d:] ** 2
-        size = max(float(s[0]) ** 2, float(np.finfo(float).tiny))
-        value = float(np.abs(residual).max() / size)
-        rank = int((s[:d] > 1e-14 * s[0]).sum())
+        last = Vt[rank:].T
+        residual = scaled.T @ (scaled @ last) - last * s[rank:] ** 2
+        value = float(np.abs(residual).max() / max(float(s[0]) ** 2, float(np.finfo(float).tiny)))
         notes = [] if t == 1 else [f"The {t} targets are fitted jointly."]
         if rank < d:
-            notes.append(f"Only {rank} of {d} directions vary: of all nearest planes this has the shortest coefficients.")
-        self.objective_ = float(np.ldexp((s[d:] ** 2).sum() / weight, 2 * top))
+            notes.append(f"The features vary in only {rank} of {d} directions: the coefficients are the shortest.")
+        self.objective_ = float(np.ldexp((s[rank:] ** 2).sum() / weight, 2 * top))
         self.certificate_ = Certificate(
             kind="eigen-residual",
             value=value,
             tolerance=1e-10,
             holds=value <= 1e-10,
             rank=rank,
-            condition=float(s[0] / s[rank - 1]) if rank else 1.0,
+            condition=float(size[0] / size[rank - 1]) if rank else 1.0,
             through=through,
             note=" ".join(notes),
         )

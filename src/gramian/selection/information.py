@@ -76,26 +76,38 @@ def mutual_information(
     wanted = [
         _is_discrete(values) if given is None else given for values, given in zip([*columns, target], told, strict=True)
     ]
-    labels = np.array(wanted[:-1], dtype=bool)
+    labels, label_target = np.array(wanted[:-1], dtype=bool), wanted[-1]
     found = np.zeros(len(columns))
-    rest = np.arange(len(columns))
-    if wanted[-1]:
-        codes = _codes(target)
+    rest = np.flatnonzero(~labels) if label_target else np.arange(len(columns))
+    outcome: Any = _codes(target) if label_target else _numbers(target, "y")
+    if label_target:
         for j in np.flatnonzero(labels):
-            found[j] = _plug_in(_codes(columns[j]), codes)
-        rest = np.flatnonzero(~labels)
+            found[j] = _plug_in(_codes(columns[j]), outcome)
     if not rest.size:
         return found
     if neighbors >= n:
         raise ValueError(f"n_neighbors is {n_neighbors}, and there are {n} rows: it must be smaller than that.")
-    table = np.column_stack([_codes(columns[j]) if labels[j] else _numbers(columns[j], names[j]) for j in rest])
-    options: dict[str, Any] = {"n_neighbors": neighbors, "random_state": random_state}
-    if wanted[-1]:
-        found[rest] = mutual_info_classif(table, codes, discrete_features=False, **options)
+    table = np.empty((n, len(rest)))
+    for k, j in enumerate(rest):
+        table[:, k] = _shared(_codes(columns[j]), names[j]) if labels[j] else _numbers(columns[j], names[j])
+    if label_target:
+        estimate, outcome = mutual_info_classif, _shared(outcome, "y")
     else:
-        numbers = _numbers(target, "y")
-        found[rest] = mutual_info_regression(table, numbers, discrete_features=labels[rest], **options)
+        estimate = mutual_info_regression
+    found[rest] = estimate(
+        table, outcome, discrete_features=labels[rest], n_neighbors=neighbors, random_state=random_state
+    )
     return found
+
+
+def _shared(codes: Ints, name: str) -> Ints:
+    """Codes of which at least one occurs twice: neighbours are counted within labels."""
+    if np.bincount(codes).max() < 2:
+        raise ValueError(
+            f"Column {name!r} is discrete, and none of its values occurs twice: what it shares with a continuous "
+            "variable cannot be estimated. Leave it out, or say with discrete= that it is continuous."
+        )
+    return codes
 
 
 def _plug_in(x: Ints, y: Ints) -> float:
@@ -152,7 +164,7 @@ def _series(values: Any) -> NDArray[Any]:
 
 def _refuse_missing(values: NDArray[Any], name: str) -> None:
     if values.dtype.kind == "O":
-        bad = np.array([value is None or value != value for value in values], dtype=bool)
+        bad = np.array([_missing(value) for value in values], dtype=bool)
     elif values.dtype.kind == "f":
         bad = ~np.isfinite(values)
     else:
@@ -162,6 +174,13 @@ def _refuse_missing(values: NDArray[Any], name: str) -> None:
             f"{name} contains NaN, infinity (inf) or missing values: {int(bad.sum())}, the first at row "
             f"{int(bad.argmax())}. Drop those rows, or fill them first."
         )
+
+
+def _missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal to itself nor different
+        return True
 
 
 def _told(discrete: Any, names: list[str]) -> list[bool | None]:

@@ -6,7 +6,7 @@ import os
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,26 +41,28 @@ def write_arrays(path: Any, kind: str, facts: dict[str, Any], arrays: dict[str, 
 
 def read_arrays(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Header and arrays of such a file; anything else is refused before use."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sorted(archive.namelist()) != sorted(_MEMBERS):
-                raise ValueError("it has other members than a header and its arrays")
-            size = os.path.getsize(path)
-            for member in archive.infolist():
-                if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
-                    raise ValueError("a member is compressed or larger than the file")
-            if archive.getinfo(_MEMBERS[0]).file_size > MOST_HEADER:
-                raise ValueError("its header is too large")
-            header = json.loads(archive.read(_MEMBERS[0]))
-            body = archive.read(_MEMBERS[1])
-        if not isinstance(header, dict) or header.get("kind") != kind:
-            raise ValueError(f"it does not hold {kind}")
-        if header.get("format") != FORMAT:
-            raise ValueError(f"its format is {header.get('format')!r}; this version reads format {FORMAT}")
-        if hashlib.sha256(body).hexdigest() != header.get("sha256"):
-            raise ValueError("its digest does not match its content: the file is damaged")
-        return header["facts"], load_tensors(body)
-    except OSError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{path} is not a {kind} file of Gramian, or is damaged: {error}.") from error
+    with open(path, "rb") as file:
+        try:
+            return _read(file, os.fstat(file.fileno()).st_size, kind)
+        except Exception as error:
+            raise ValueError(f"{path} is not a {kind} file of Gramian, or is damaged: {error}.") from error
+
+
+def _read(file: BinaryIO, size: int, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    with zipfile.ZipFile(file) as archive:
+        if sorted(archive.namelist()) != sorted(_MEMBERS):
+            raise ValueError("it has other members than a header and its arrays")
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
+                raise ValueError("a member is compressed or larger than the file")
+        if archive.getinfo(_MEMBERS[0]).file_size > MOST_HEADER:
+            raise ValueError("its header is too large")
+        header = json.loads(archive.read(_MEMBERS[0]))
+        body = archive.read(_MEMBERS[1])
+    if not isinstance(header, dict) or header.get("kind") != kind:
+        raise ValueError(f"it does not hold {kind}")
+    if header.get("format") != FORMAT:
+        raise ValueError(f"its format is {header.get('format')!r}; this version reads format {FORMAT}")
+    if hashlib.sha256(body).hexdigest() != header.get("sha256"):
+        raise ValueError("its digest does not match its content: the file is damaged")
+    return header["facts"], load_tensors(body)
