@@ -18,7 +18,7 @@ def main(folder: Path) -> None:
         "greedy.png": chart(gm.selection.GreedySelector(gm.LinearRegression()).fit(data.rows())),
     }
     for name, picture in pictures.items():
-        print(save_png(picture, folder / name))
+        print(save_png(picture, folder / name, scale=1.5))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,11 @@ def elastic_net(X, y, alpha, l1_ratio=1.0, weight=None, factors=None, intercept=
             if square[j] == 0:
                 continue
             pull = (w * r) @ Z[:, j] + square[j] * c[j]
-            new = np.sign(pull) * max(abs(pull) - alpha * l1_ratio * f[j] / 2, 0) / (square[j] + alpha * (1 - l1_ratio) * f[j])
+            new = (
+                np.sign(pull)
+                * max(abs(pull) - alpha * l1_ratio * f[j] / 2, 0)
+                / (square[j] + alpha * (1 - l1_ratio) * f[j])
+            )
             r -= (new - c[j]) * Z[:, j]
             moved = max(moved, abs(new - c[j]) * np.sqrt(square[j]))
             c[j] = new

@@ -1,9 +1,8 @@
-"""Lasso and elastic net: exact minima against slow references, on Gram matrices and on wide tables; paths and scores."""
+"""Lasso and elastic net: exact minima against slow references, on Gram matrices and wide tables; paths, scores."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from oracles import elastic_net
 from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
@@ -12,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import gramian as gm
 from gramian.models import sparse
 from gramian.solvers import working_set
+from oracles import elastic_net
 
 
 def problem(seed, n=100, d=8, t=1, rho=1.0):
@@ -136,7 +136,9 @@ def test_weights_factors_and_no_intercept(wide):
     factors = np.array([1.0, 0.0, 2.0, 0.5, 1.0, 1.0])
     for options in ({}, {"fit_intercept": False}, {"penalty_factors": factors}):
         model = gm.ElasticNet(0.1, l1_ratio=0.8, **options).fit(X, y, sample_weight=w)
-        coef, offset = elastic_net(X, y, 0.1, 0.8, w, options.get("penalty_factors"), options.get("fit_intercept", True))
+        coef, offset = elastic_net(
+            X, y, 0.1, 0.8, w, options.get("penalty_factors"), options.get("fit_intercept", True)
+        )
         np.testing.assert_allclose(model.coef_, coef, atol=1e-8)
         np.testing.assert_allclose(model.intercept_, offset, atol=1e-7)
         repeated = gm.ElasticNet(0.1, l1_ratio=0.8, **options).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
@@ -165,7 +167,9 @@ def test_units(scale):
     np.testing.assert_allclose(mixed.predict(X * [1, scale, 1, 1, 1 / scale, 1, 1, 1]), plain.predict(X), rtol=1e-9)
 
 
-@pytest.mark.parametrize("cv", [KFold(4), gm.selection.KFold(5), ShuffleSplit(3, test_size=0.3, random_state=0)], ids=repr)
+@pytest.mark.parametrize(
+    "cv", [KFold(4), gm.selection.KFold(5), ShuffleSplit(3, test_size=0.3, random_state=0)], ids=repr
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_equal_separate_fits(wide, cv, weighted):
     X, y = problem(9, 60, 7)

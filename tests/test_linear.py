@@ -6,11 +6,11 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import least_squares
 from sklearn.linear_model import LinearRegression
 
 import gramian as gm
 from gramian.solvers.quadratic import REFINABLE
+from oracles import least_squares
 
 
 def problem(seed, n=80, d=5, t=1):
@@ -104,7 +104,9 @@ def test_dependent_columns(kind, shape):
     shortest = np.linalg.pinv(centred, rcond=1e-11) @ (y - y.mean())
     np.testing.assert_allclose(model.coef_, shortest, rtol=1e-7, atol=1e-9)
     reduced = np.delete(X, {"duplicate": 3, "combination": 5}.get(kind, 2), axis=1)
-    np.testing.assert_allclose(model.predict(X), gm.LinearRegression().fit(reduced, y).predict(reduced), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(
+        model.predict(X), gm.LinearRegression().fit(reduced, y).predict(reduced), rtol=1e-7, atol=1e-8
+    )
     assert model.certificate_.rank == np.linalg.matrix_rank(centred, tol=1e-9 * max(np.abs(centred).max(), 1))
     assert model.certificate_.note
     assert model.certificate_.holds

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from oracles import NIST, digits, nist
 
 import gramian as gm
 from gramian.rows import base
+from oracles import NIST, digits, nist
 
 LEAST = {
     "Norris": 11.5,
@@ -27,7 +27,7 @@ def coefficients(model):
 
 
 def check(name, model):
-    X, y, beta, errors, _ = nist(name)
+    _, _, beta, errors, _ = nist(name)
     assert digits(coefficients(model), beta) >= LEAST[name]
     summary = model.summary()
     np.testing.assert_array_equal(summary.coefficients["estimate"], coefficients(model))

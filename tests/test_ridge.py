@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from oracles import ridge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GroupKFold,
@@ -16,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gramian as gm
+from oracles import ridge
 
 
 def problem(seed, n=90, d=6, t=1):
@@ -138,7 +138,9 @@ def test_scores_equal_separate_fits(name, weighted):
     np.testing.assert_allclose(model.scores_.folds, expected, rtol=1e-8)
     np.testing.assert_allclose(model.scores_.mean, expected.mean(axis=1), rtol=1e-8)
     if expected.shape[1] > 1:
-        np.testing.assert_allclose(model.scores_.se, expected.std(axis=1, ddof=1) / np.sqrt(expected.shape[1]), rtol=1e-7)
+        np.testing.assert_allclose(
+            model.scores_.se, expected.std(axis=1, ddof=1) / np.sqrt(expected.shape[1]), rtol=1e-7
+        )
     assert model.scores_.best == int(np.argmin(expected.mean(axis=1)))
     assert model.alpha_ == alphas[model.scores_.chosen]
 
@@ -151,7 +153,9 @@ def test_scores_with_standardisation_learned_in_each_fold():
     for k, (train, test) in enumerate(cv.split(X)):
         for a, alpha in enumerate(alphas):
             theirs = make_pipeline(StandardScaler(), Ridge(alpha=alpha * len(train))).fit(X[train], y[train])
-            assert model.scores_.folds[a, k] == pytest.approx(((y[test] - theirs.predict(X[test])) ** 2).mean(), rel=1e-8)
+            assert model.scores_.folds[a, k] == pytest.approx(
+                ((y[test] - theirs.predict(X[test])) ** 2).mean(), rel=1e-8
+            )
 
 
 @pytest.mark.parametrize("intercept", [True, False])

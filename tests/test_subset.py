@@ -239,6 +239,13 @@ def test_refusals(model, arguments, error, message):
         model.fit(*arguments)
 
 
+def test_sums_beyond_memory_are_refused():
+    X, y = np.ones((10**5, 30)), np.ones(10**5)
+    for model in (BestSubset(cv="loo"), gm.selection.GreedySelector(gm.LinearRegression(), cv="loo")):
+        with pytest.raises(ValueError, match=r"cv makes 100000 splits of 30 features.*GB.*cv=10"):
+            model.fit(X, y)
+
+
 def test_new_data_that_do_not_fit():
     model = BestSubset(2).fit(X0, y0)
     with pytest.raises(ValueError, match="X has 2 features, but BestSubset is expecting 3"):

@@ -69,11 +69,9 @@ def test_exact_data_and_common_units():
 
 
 def test_no_answer_is_said():
-    X = np.array([[0.0], [0.0], [0.0], [1e-3]])
-    y = np.array([1.0, 2.0, 3.0, 2.0])
-    X[3] = 0.0
     with pytest.raises(ValueError, match="parallel to the target's axis"):
-        gm.TotalLeastSquares().fit(np.c_[X + [[1e-9], [-1e-9], [1e-9], [-1e-9]]], np.zeros(4) + [1, 1, -1, -1])
-    assert gm.TotalLeastSquares().fit(np.c_[[1.0, 2, 3, 4], [1.0, 2, 3, 4]], y).certificate_.note
+        gm.TotalLeastSquares().fit([[1e-9], [-1e-9], [1e-9], [-1e-9]], [1.0, 1.0, -1.0, -1.0])
+    twice = np.c_[[1.0, 2, 3, 4], [1.0, 2, 3, 4]]
+    assert gm.TotalLeastSquares().fit(twice, [1.0, 2.0, 3.0, 2.0]).certificate_.rank == 1
     with pytest.raises(ValueError, match="1 sample"):
         gm.TotalLeastSquares().fit([[1.0]], [1.0])

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 
-def attach(package: str, homes: dict[str, list[str]], modules: dict[str, str] | None = None) -> tuple[
-    Callable[[str], Any], Callable[[], list[str]], list[str]
-]:
+def attach(
+    package: str, homes: dict[str, list[str]], modules: dict[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package whose names live in the modules `homes`.
 
     `modules` are public names that are modules themselves.

@@ -8,11 +8,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from checks.members import estimators, table
 from sklearn.base import clone, is_regressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
+from checks.members import estimators, table
 
 ALL = estimators()
 # Checks that an estimator cannot pass, each with its reason. Meant to stay short.
@@ -173,7 +173,7 @@ class TestLinear:
         model = clone(estimator).fit(X, y)
         bad = X.copy()
         bad[5, 2] = np.inf
-        with pytest.raises(ValueError, match="column 2 .*first at row 5"):
+        with pytest.raises(ValueError, match=r"column 2 .*first at row 5"):
             model.predict(bad)
         y[11] = np.nan
         with pytest.raises(ValueError, match="first is row 11"):

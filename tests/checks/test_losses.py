@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from checks.members import members
 from scipy.optimize import minimize_scalar
 
+from checks.members import members
 from gramian.objective.losses import Loss
 
 LOSSES = members(Loss)

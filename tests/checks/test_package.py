@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from checks.members import public_modules
 from sklearn.base import BaseEstimator
 
 import gramian
+from checks.members import public_modules
 
 
 @pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)

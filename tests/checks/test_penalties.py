@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from checks.members import members
 from scipy.optimize import minimize
 
+from checks.members import members
 from gramian.objective.penalties import Penalty
 
 SQUARE = np.array([[1.0, -1.0, 0.0], [0.0, 2.0, 0.5], [0.3, 0.0, 1.0]])
@@ -46,7 +46,12 @@ def test_conjugate_is_the_supremum(penalty):
         p = penalty.prox(w, 1.0)
         u = (w - p) * (1 - 1e-12)
         np.testing.assert_allclose(penalty.conjugate(u), u @ p - penalty.value(p), rtol=1e-6, atol=1e-8)
-        best = minimize(lambda v, u=u: penalty.value(v) - u @ v, p + 0.1, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000})
+        best = minimize(
+            lambda v, u=u: penalty.value(v) - u @ v,
+            p + 0.1,
+            method="Nelder-Mead",
+            options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000},
+        )
         assert penalty.conjugate(u) >= -best.fun - 1e-7
 
 

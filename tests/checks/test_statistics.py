@@ -5,9 +5,9 @@ from functools import reduce
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from checks.members import table
 
 import gramian as gm
+from checks.members import table
 from gramian.statistics import __all__ as names
 
 BUILDERS = [getattr(gm, name) for name in names if name[0].islower()]

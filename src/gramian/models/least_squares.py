@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from gramian.models.base import InferenceMixin, LinearModel
+from gramian.models.inference import InferentialModel
 from gramian.models.parameters import flag
 from gramian.rows import Rows
 from gramian.solvers.quadratic import solve
 from gramian.solvers.wide import shortest
 
 
-class LinearRegression(InferenceMixin, LinearModel):
+class LinearRegression(InferentialModel):
     """Least squares, with errors and intervals, at any condition number.
 
     Minimises (1/Σw) Σ w (y − b − cᵀx)². Where columns are dependent, of all minimisers the one with the smallest ‖c‖ in

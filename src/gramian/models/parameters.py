@@ -13,12 +13,14 @@ Floats = NDArray[np.float64]
 
 def number(name: str, value: Any, *, low: float, high: float = np.inf, open_low: bool = False) -> float:
     """A finite number within its range, or an error that names the parameter."""
-    allowed = f"a number {'above' if open_low else 'of at least'} {low:g}" + ("" if high == np.inf else f" and at most {high:g}")
+    end = "" if high == np.inf else f" and at most {high:g}"
+    allowed = f"a number {'above' if open_low else 'of at least'} {low:g}{end}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} is {value!r}; it must be {allowed}.")
-    if not np.isfinite(value) or value > high or value < low or (open_low and value == low):
+    found = float(value)
+    if not np.isfinite(found) or found > high or found < low or (open_low and found == low):
         raise ValueError(f"{name} is {value!r}; it must be {allowed}.")
-    return float(value)
+    return found
 
 
 def whole(name: str, value: Any, *, low: int) -> int:
@@ -55,7 +57,7 @@ def alpha(value: Any) -> float | None:
 
 def alphas(value: Any) -> int | Floats:
     """The length of a grid, or a grid sorted from large to small."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, Integral):
         return whole("alphas", value, low=2)
     grid = np.asarray(value, dtype=np.float64)
     if grid.ndim != 1 or not grid.size:

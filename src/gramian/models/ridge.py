@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.models import parameters
-from gramian.models.base import InferenceMixin, LinearModel
+from gramian.models.inference import InferentialModel
 from gramian.models.summary import Summary
 from gramian.rows import Rows
 from gramian.selection.scores import Scores
@@ -46,7 +46,7 @@ def path_of(alphas: Floats, coefs: Floats, intercepts: Floats, one_target: bool)
     return Path(alphas, coefs.transpose(0, 2, 1), intercepts)
 
 
-class Ridge(InferenceMixin, LinearModel):
+class Ridge(InferentialModel):
     """Least squares with a squared penalty, its strength chosen by cross-validation at the cost of one fit.
 
     Minimises (1/Σw) Σ w (y − b − cᵀx)² + alpha · penalty(c), with penalty ‖c‖², Σ f_j c_j² with `penalty_factors`, or

@@ -128,17 +128,17 @@ class ElasticNet(LinearModel):
             problem = _OnRows(data, self, shrinkage)
         else:
             problem = _OnGram(data, self, shrinkage)
-        fixed = not isinstance(grid, int)
         top = problem.top()
         if alpha is None:
             start = top if top > 0 else 1.0
-            alphas = grid if fixed else np.geomspace(start, start * problem.reach, grid)
+            fixed = not isinstance(grid, int)
+            alphas = np.geomspace(start, start * problem.reach, grid) if isinstance(grid, int) else grid
             limits = (start * 1e-10, start)
             self.scores_: Scores = select(problem.losses, alphas, rule=self.rule, fixed=fixed, limits=limits)
             alphas = self.scores_.alphas
             alpha = float(alphas[self.scores_.chosen])
         else:
-            alphas = grid if fixed else _down_to(alpha, top, grid)
+            alphas = _down_to(alpha, top, grid) if isinstance(grid, int) else grid
             alphas = np.unique(np.append(alphas, alpha))[::-1]
         coefs, intercepts, objectives, gaps, rounds = problem.path(alphas)
         chosen = int(np.flatnonzero(alphas == alpha)[0])
@@ -166,27 +166,15 @@ class ElasticNet(LinearModel):
         )
         if not holds or failed:
             warnings.warn(
-                f"The relative duality gap is {gap:.2g}, its tolerance {self.tol:.2g}, after {self.max_iter} changes of the "
-                "active set. Raise max_iter, or bring the columns to similar scales (standardize=True).",
+                f"The relative duality gap is {gap:.2g}, its tolerance {self.tol:.2g}, after {self.max_iter} changes "
+                "of the active set. Raise max_iter, or bring the columns to similar scales (standardize=True).",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
     def _summary(self) -> Summary:
-        coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        names, estimates, targets = [], [], []
-        for target in range(len(coefs)):
-            if self.fit_intercept:
-                names.append("intercept")
-                estimates.append(float(intercepts[target]))
-            names += self._feature_names()
-            estimates += list(coefs[target])
-            targets += [target] * (len(names) - len(targets))
-        columns: dict[str, Any] = {"name": np.array(names, dtype=object), "estimate": np.array(estimates)}
-        if len(coefs) > 1:
-            columns = {"target": np.array(targets), **columns}
         notes = [self.certificate_.note, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
-        return Summary(type(self).__name__, columns, {"alpha": self.alpha_, **self._facts}, notes)
+        return Summary(type(self).__name__, self._coefficient_table(), {"alpha": self.alpha_, **self._facts}, notes)
 
 
 class Lasso(ElasticNet):
@@ -268,7 +256,11 @@ class _OnGram:
 
     def top(self) -> float:
         if self.shrinkage.l1_ratio == 0:
-            return 1e2 * float(np.max(np.ldexp(np.diagonal(self.total.G), 2 * self.total.x), initial=0.0)) / self.total.weight
+            return (
+                1e2
+                * float(np.max(np.ldexp(np.diagonal(self.total.G), 2 * self.total.x), initial=0.0))
+                / self.total.weight
+            )
         return largest_alpha(self.total, self.shrinkage)
 
     def losses(self, alphas: Floats) -> tuple[Floats, None]:
@@ -299,7 +291,9 @@ class _OnRows:
     """The problem on the matrix itself, for more columns than a Gram matrix should have."""
 
     through = "rows"
-    solver = Solver("working sets on the rows", "more columns than rows: inner products only of the columns that matter")
+    solver = Solver(
+        "working sets on the rows", "more columns than rows: inner products only of the columns that matter"
+    )
     reach = 1e-2
 
     def __init__(self, rows: Rows, model: ElasticNet, shrinkage: Shrinkage) -> None:

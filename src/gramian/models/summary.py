@@ -51,7 +51,10 @@ class Summary:
         left = head.index("") if "" in head else -1
         lines = [self.title]
         for row in [head, *body]:
-            cells = (cell.ljust(w) if c == left else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True)))
+            cells = (
+                cell.ljust(w) if c == left else cell.rjust(w)
+                for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
             lines.append("  ".join(cells).rstrip())
         lines.append(" · ".join(f"{name} {value}" for name, value in self._facts()))
         return "\n".join([*lines, *self.notes])

@@ -23,8 +23,8 @@ class TotalLeastSquares(LinearModel):
     """The hyperplane nearest to the points, orthogonally: errors in the features as well as in the target.
 
     Minimises the sum of squared orthogonal distances Σ w (y − b − cᵀx)² / (1 + ‖c‖²). With several targets, the
-    smallest ‖[ΔX, ΔY]‖ (Frobenius) that makes the system solvable. Least squares, which blames the target alone, stands beside it in
-    `summary()`.
+    smallest ‖[ΔX, ΔY]‖ (Frobenius) that makes the system solvable. Least squares, which blames the target alone,
+    stands beside it in `summary()`.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class TotalLeastSquares(LinearModel):
 
     Notes
     -----
-    One pass for the triangular factor of [X, y], O(n d²), and its singular vectors, O(d³). The answer depends on the units
-    of every column: give them in units of equal error.
+    One pass for the triangular factor of [X, y], O(n d²), and its singular vectors, O(d³). The answer depends on the
+    units of every column: give them in units of equal error.
 
     Examples
     --------
@@ -97,28 +97,15 @@ class TotalLeastSquares(LinearModel):
         return self
 
     def _summary(self) -> Summary:
-        coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         plain, offsets = self._least_squares
-        names, total, ordinary = [], [], []
-        for target in range(len(coefs)):
-            if self.fit_intercept:
-                names.append("intercept")
-                total.append(float(intercepts[target]))
-                ordinary.append(float(offsets[target]))
-            names += self._feature_names()
-            total += list(coefs[target])
-            ordinary += list(plain[:, target])
-        columns = {
-            "name": np.array(names, dtype=object),
-            "estimate": np.array(total),
-            "least_squares": np.array(ordinary),
-        }
+        ordinary = np.vstack([offsets, plain]) if self.fit_intercept else plain
+        columns = self._coefficient_table() | {"least_squares": ordinary.T.reshape(-1)}
         facts = {"objective": self.objective_, "condition": self.certificate_.condition}
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
 
 
 def _hyperplane(s: Floats, Vt: Floats, d: int) -> Floats:
-    """Coefficients (d, t) of the plane whose normals are the last right singular vectors; the shortest if not unique."""
+    """Coefficients (d, t) of the plane whose normals are the last singular vectors; the shortest if not unique."""
     # All directions as small as the (d + 1)-th belong to the plane's normals.
     first = int((s > s[d] + 1e-12 * s[0]).sum())
     normals = Vt[first:].T

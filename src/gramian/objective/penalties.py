@@ -103,7 +103,7 @@ class Tikhonov(Penalty):
 
     def prox(self, w: Floats, step: float) -> Floats:
         square = np.asarray(self.matrix).T @ np.asarray(self.matrix)
-        return np.linalg.solve(np.eye(len(w)) + 2.0 * step * square, w)
+        return np.asarray(np.linalg.solve(np.eye(len(w)) + 2.0 * step * square, w), dtype=np.float64)
 
     def conjugate(self, u: Floats) -> float:
         square = np.asarray(self.matrix).T @ np.asarray(self.matrix)

@@ -1,12 +1,12 @@
 """Where rows come from, and one pass over them: a pass is a sum."""
 
 from gramian.rows.base import Block, Rows
+from gramian.rows.cores import single_threaded_blas, thread_count, threads
 from gramian.rows.folds import CountedFolds, Folds, LabelledFolds
 from gramian.rows.memory import MemoryRows
 from gramian.rows.scratch import scratch
 from gramian.rows.source import scan
 from gramian.rows.tree import parallel_map
-from gramian.rows.cores import single_threaded_blas, thread_count, threads
 
 __all__ = [
     "Block",

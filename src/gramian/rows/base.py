@@ -34,7 +34,7 @@ def block_rows(width: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some neighbouring rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first."""
+    """Neighbouring rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first."""
 
     X: Any
     y: Array | None

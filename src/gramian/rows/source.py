@@ -64,7 +64,9 @@ def scan(
                 raise ValueError("Give either sample_weight or weight=, not both.")
             sample_weight = frame[weight]
         used = {*target_columns, weight}
-        kept = [(name, column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True) if name not in used]
+        kept = [
+            (name, column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True) if name not in used
+        ]
         X: Any = [_column(column, name) for name, column in kept]
         # Columns without text names have none, as scikit-learn sees it.
         names = tuple(name for name, _ in kept) if all(isinstance(name, str) for name, _ in kept) else None
@@ -100,7 +102,7 @@ def _refuse_unknown(wanted: list[str], columns: list[str]) -> None:
             raise ValueError(f"There is no column {name!r}; {hint}")
 
 
-def _column(series: "nw.Series[Any]", name: str) -> Array:
+def _column(series: Any, name: str) -> Array:
     """A column as numbers, without a copy where the frame allows it."""
     kind = series.dtype
     if kind == nw.Boolean or kind.is_numeric():
@@ -118,7 +120,7 @@ def _column(series: "nw.Series[Any]", name: str) -> Array:
     example = next((value for value in series.to_list() if value is not None), None)
     raise ValueError(
         f"Column {name!r} holds {str(kind).lower()} values such as {example!r}, and a number is needed: could not "
-        "convert string to float. Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or leave it out."
+        "convert string to float. Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
     )
 
 
@@ -195,7 +197,9 @@ def _weights(weight: Any, n: int) -> Array | None:
     if values.shape[0] != n:
         raise ValueError(f"sample_weight.shape == ({values.shape[0]},), expected ({n},): one weight per row.")
     if not np.isfinite(values).all():
-        raise ValueError(f"sample_weight contains NaN or infinity, first at row {int((~np.isfinite(values)).argmax())}.")
+        raise ValueError(
+            f"sample_weight contains NaN or infinity, first at row {int((~np.isfinite(values)).argmax())}."
+        )
     if (values < 0).any():
         row = int((values < 0).argmax())
         raise ValueError(f"sample_weight is negative at row {row} ({values[row]}): Negative values in data.")
@@ -203,5 +207,7 @@ def _weights(weight: Any, n: int) -> Array | None:
     if largest == 0:
         raise ValueError("All weights are zero: no row counts. Give at least one positive sample_weight.")
     if not 1e-100 <= largest <= 1e100:
-        raise ValueError(f"The largest sample_weight is {largest:g}; rescale the weights to lie between 1e-100 and 1e100.")
+        raise ValueError(
+            f"The largest sample_weight is {largest:g}; rescale the weights to lie between 1e-100 and 1e100."
+        )
     return values

@@ -143,6 +143,9 @@ class GreedySelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         wanted = feature_count(self.n_features)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise TypeError(f"estimator is {self.estimator!r}; it must be an object with fit and predict.")
+        alpha = getattr(self.estimator, "_ridge_alpha", lambda: None)()
+        if alpha is not None and not 0.0 <= alpha < np.inf:
+            raise ValueError(f"alpha of {self.estimator!r} is {alpha!r}; it must be a number of at least 0.")
         if isinstance(X, Moments | Triangle):
             raise ValueError(
                 f"GreedySelector cannot be fitted from {type(X).__name__} alone: total sums do not hold the folds of a "
@@ -155,7 +158,6 @@ class GreedySelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         rows = read(self, X, y, sample_weight)
         assert isinstance(rows, Rows)
         refuse_more(wanted, rows.d)
-        alpha = getattr(self.estimator, "_ridge_alpha", lambda: None)()
         with nullcontext() if alpha is None else single_threaded_blas():
             plans = plan(self.cv, rows)
             judge = self._refits(rows, labels, plans) if alpha is None else self._sweep(rows, alpha, plans)

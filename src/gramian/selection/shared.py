@@ -25,7 +25,9 @@ class FoldMoments:
         for number, (train, test) in enumerate(self.splits):
             if train.weight == 0 or test.weight == 0:
                 part = "training" if train.weight == 0 else "test"
-                raise ValueError(f"The {part} part of split {number} has no row with a positive weight: use fewer folds.")
+                raise ValueError(
+                    f"The {part} part of split {number} has no row with a positive weight: use fewer folds."
+                )
         train, test = self.splits[0]
         whole = train + test
         self.total = whole if whole.n == rows.n else rows.sum(block_moments(rows))

@@ -107,13 +107,15 @@ def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int6
             pairs = [(train, test) for train, test in cv]
         except TypeError:
             raise TypeError(
-                f"cv is {cv!r}; give a number of folds, \"loo\", a splitter, or a list of (train, test) index pairs."
+                f'cv is {cv!r}; give a number of folds, "loo", a splitter, or a list of (train, test) index pairs.'
             ) from None
     if not pairs:
         raise ValueError("cv gives no splits: give at least one pair of training and test rows.")
     found = []
     for number, (train, test) in enumerate(pairs):
-        train, test = (np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part) for part in (train, test))
+        train, test = (
+            np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part) for part in (train, test)
+        )
         if not len(train) or not len(test):
             raise ValueError(f"Split {number} of cv has no {'training' if not len(train) else 'test'} rows.")
         found.append((train, test))
@@ -139,10 +141,9 @@ def split_sums(rows: Rows, f: Callable[[Any], T], plans: list[Plan]) -> list[tup
     """(training total, test total) of every split, each atom summed once."""
     found: list[tuple[T, T]] = []
     for part in plans:
-        totals = rows.sum_by_fold(f, part.folds)
-        if part.leave_one_out:
-            found += list(zip(_all_but_one(totals), totals, strict=True))
-        elif part.count == len(totals) and part.count > 2 and (part.train == ~np.eye(part.count, dtype=bool)).all():
+        totals: list[Any] = rows.sum_by_fold(f, part.folds)
+        complete = part.count == len(totals) > 2 and bool((part.train == ~np.eye(part.count, dtype=bool)).all())
+        if part.leave_one_out or complete:
             found += list(zip(_all_but_one(totals), totals, strict=True))
         else:
             for train, test in zip(part.train, part.test, strict=True):

@@ -92,7 +92,7 @@ def _correlations(G: Floats, b: Floats, z: Floats, active: Ints, k: int, g: Floa
 def _make_room(
     G: Floats, L: Floats, z: Floats, sign: Floats, active: Ints, place: Ints, k: int, j: int, work: Floats
 ) -> int:
-    """Coordinate j depends on the active ones: slide along the flat direction until one of them is zero, and drop it."""
+    """Coordinate j depends on the active ones: slide along the flat direction until one is zero, and drop that."""
     for i in range(k):
         work[i] = G[j, active[i]]
     _solve(L, work, k)
@@ -130,7 +130,7 @@ def descend(
     slack: float,
     most: int,
 ) -> tuple[int, int]:
-    """Move z to the minimum in place, from the active set given. Returns the set's size and the rounds (−1: gave up)."""
+    """Move z to the minimum in place, from the active set given. Returns the set's size and the rounds (−1: failed)."""
     m = len(b)
     work, g = np.empty(m), np.empty(m)
     if refactor:
@@ -210,9 +210,7 @@ def descend(
 
 
 @njit(cache=True, nogil=True)
-def coordinate_descent(
-    G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, slack: float, most: int
-) -> int:
+def coordinate_descent(G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, slack: float, most: int) -> int:
     """Plain cyclic coordinate descent on the same problem, in place: slow and sure."""
     g = b - G @ z
     for epoch in range(most):
@@ -234,9 +232,7 @@ def coordinate_descent(
 
 
 @njit(cache=True, nogil=True)
-def gram_path(
-    G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most: int
-) -> tuple[Floats, Ints]:
+def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most: int) -> tuple[Floats, Ints]:
     """Minima (A, m) for alphas from large to small with penalties alpha · l1_j, alpha · l2_j; and rounds for each."""
     m = len(b)
     coefs, rounds = np.zeros((len(alphas), m)), np.zeros(len(alphas), dtype=np.int64)

@@ -167,10 +167,7 @@ class Factor:
                 root = np.sqrt(self.weight)
                 A[0, 0] = np.ldexp(root, -top)
                 A[0, 1:] = root * np.ldexp(self.mean[: self.d][keep].astype(np.float64), -top)
-            if A.shape[1] > 500:
-                s = np.array([1.0, self._reciprocal])
-            else:
-                s = sla.svdvals(A, check_finite=False)
+            s = np.array([1.0, self._reciprocal]) if A.shape[1] > 500 else sla.svdvals(A, check_finite=False)
             rank = self.rank + shift
             floor = s[min(rank, len(s)) - 1]
         return float(s[0] / floor) if floor > 0 else np.inf

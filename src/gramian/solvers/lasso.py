@@ -53,8 +53,10 @@ def _free_correlations(q: Quadratic, target: int, penalised: NDArray[np.bool_]) 
     return b - q.G[:, free] @ inner
 
 
-def lasso_on_gram(q: Quadratic, alphas: Floats, shrinkage: Shrinkage, most: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Coefficients (A, d, t) in the given units, intercepts (A, t), and rounds (A,) with −1 where it did not converge."""
+def lasso_on_gram(
+    q: Quadratic, alphas: Floats, shrinkage: Shrinkage, most: int
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Coefficients (A, d, t) in the given units, intercepts (A, t), and rounds (A,) with −1 for a failure."""
     keep = np.flatnonzero(~q.constant)
     G = np.ascontiguousarray(q.G[np.ix_(keep, keep)]) / q.weight
     coefs = np.zeros((len(alphas), q.d, len(q.y)))

@@ -9,10 +9,9 @@ the triangular factor where squaring the data would lose too much.
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg as sla
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -118,9 +117,7 @@ def solve(
         return _through_moments(sums, data, intercept, alpha, penalty)
 
 
-def _through_moments(
-    moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: Penalty
-) -> Solution:
+def _through_moments(moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: Penalty) -> Solution:
     q = quadratic(moments, intercept=intercept)
     plain = factor_of_quadratic(q)
     factor = plain if alpha == 0 else _penalised_gram(q, alpha, penalty)
@@ -146,9 +143,7 @@ def _through_moments(
     return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, alone=rows is None)
 
 
-def _through_triangle(
-    triangle: Triangle, intercept: bool, alpha: float, penalty: Penalty, reason: str
-) -> Solution:
+def _through_triangle(triangle: Triangle, intercept: bool, alpha: float, penalty: Penalty, reason: str) -> Solution:
     plain = factor_of_triangle(triangle, intercept=intercept)
     factor = plain if alpha == 0 else _penalised_factor(plain, alpha, penalty)
     full = factor.rank == int((~factor.constant).sum())
@@ -173,10 +168,8 @@ def _penalised_gram(q: Quadratic, alpha: float, penalty: Penalty) -> Factor:
     P = penalty.gram(q, alpha)
     # A unit diagonal again: the penalty may be far larger than the columns.
     lift = np.frexp(np.sqrt(np.maximum(np.diagonal(q.G + P), EPS)))[1].astype(np.int64)
-    lifted = Quadratic(**{**q.__dict__, "x": q.x + lift})
-    lifted.G = np.ldexp(np.ldexp(q.G + P, -lift[:, None]), -lift[None, :])
-    lifted.B = np.ldexp(q.B, -lift[:, None])
-    return factor_of_quadratic(lifted)
+    G = np.ldexp(np.ldexp(q.G + P, -lift[:, None]), -lift[None, :])
+    return factor_of_quadratic(replace(q, G=G, B=np.ldexp(q.B, -lift[:, None]), x=q.x + lift))
 
 
 def _penalised_factor(plain: Factor, alpha: float, penalty: Penalty) -> Factor:
@@ -189,13 +182,10 @@ def _penalised_factor(plain: Factor, alpha: float, penalty: Penalty) -> Factor:
     Q, R = np.linalg.qr(np.ldexp(stacked, -lift[None, :]))
     C = Q.T @ targets
     left = targets - Q @ C
-    fields = {**plain.__dict__, "R": R, "C": C, "rest": plain.rest + left.T @ left, "x": plain.x + lift, "extended": None}
-    return Factor(**{name: fields[name] for name in Factor.__dataclass_fields__})
+    return replace(plain, R=R, C=C, rest=plain.rest + left.T @ left, x=plain.x + lift, extended=None)
 
 
-def _refined(
-    rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: float, penalty: Penalty
-) -> Solution:
+def _refined(rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: float, penalty: Penalty) -> Solution:
     """Solution on a Cholesky factor, corrected twice by the gradient of its true residuals."""
     coef = factor.solve()
     P = penalty.gram(q, alpha) if alpha else None
@@ -209,7 +199,9 @@ def _refined(
         gradient = np.ldexp(gradient, (q.x - factor.x)[:, None])
         coef = coef + factor.in_given_units(F @ (F.T @ gradient))
     residual = rows.sum(residual_sums(coef, q.mean, intercept=q.intercept))[-1]
-    solver = Solver("Cholesky, refined", "nearly dependent columns or tiny residuals: two cheap passes restore the digits")
+    solver = Solver(
+        "Cholesky, refined", "nearly dependent columns or tiny residuals: two cheap passes restore the digits"
+    )
     return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, residual=residual)
 
 
@@ -221,6 +213,7 @@ def residual_sums(coef: Floats, mean: Floats, *, intercept: bool) -> Callable[[B
     def of_block(block: Block) -> Floats:
         X = block.X.toarray() if sp.issparse(block.X) else block.X
         Z = X - mean[:d]
+        assert block.y is not None
         r = (block.y - mean[d:]) - Z @ coef
         weighted = r if block.weight is None else r * block.weight[:, None]
         if intercept:

@@ -121,6 +121,6 @@ def validation_loss(test: Moments, coefs: Floats, intercepts: Floats) -> Floats:
         loss = (np.ldexp(inner, 2 * y) + offset**2).mean(axis=1)
     if not np.isfinite(loss).all():
         raise ValueError(
-            "The squared errors of this target are beyond the range of float64; divide the target by its magnitude first."
+            "The squared errors of this target are beyond the range of float64; divide the target by its size first."
         )
     return loss

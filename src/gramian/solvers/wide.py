@@ -43,9 +43,7 @@ def narrow(rows: Rows, factors: Floats | None = None) -> tuple[Rows, Callable[[F
         wide = turn @ coefs
         return wide if root is None else wide * root[:, None]
 
-    small = MemoryRows(
-        turned, block.y, block.weight, target_names=rows.target_names, one_target=rows.one_target
-    )
+    small = MemoryRows(turned, block.y, block.weight, target_names=rows.target_names, one_target=rows.one_target)
     small.precision = rows.precision
     return small, back
 

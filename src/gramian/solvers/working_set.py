@@ -158,7 +158,10 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
     slack = 1e-12 * float(np.abs(b).max(initial=0.0))
     working = _WorkingSet(table)
     constant = table.squares() <= (4 * np.finfo(float).eps * table.mean) ** 2
-    out = WidePath(*(np.zeros((len(alphas), *shape)) for shape in ((d,), (), (), ())), np.zeros(len(alphas), dtype=np.int64))
+    count = len(alphas)
+    out = WidePath(
+        np.zeros((count, d)), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
+    )
     g, before = b, np.inf
     root = np.sqrt(table.weight)
     curved = bool((l2 > 0).any())
@@ -188,7 +191,9 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
         squared = float(table.weight @ r**2) + float(alpha * l2 @ w**2)
         out.coefs[a] = w
         out.intercepts[a] = table.y_mean - table.mean @ w
-        out.objectives[a], gap = gap_of(w, np.where(constant, 0.0, g), float(table.weight @ (r * table.y)), squared, alpha * l1)
+        out.objectives[a], gap = gap_of(
+            w, np.where(constant, 0.0, g), float(table.weight @ (r * table.y)), squared, alpha * l1
+        )
         out.gaps[a] = gap / yy if yy > 0 else 0.0
         before = alpha
     return out

@@ -241,6 +241,7 @@ class Moments:
             self.scaled += scaled
         self.scaled = _add_outer(self.scaled, step)
 
+
 def moments(X: Any, y: Any = None, *, sample_weight: Any = None) -> Moments:
     """`Moments` of a table, given as arrays, a data frame, a sparse matrix or `Rows`.
 

@@ -179,7 +179,11 @@ def _exponents(Z: NDArray[Any]) -> Ints:
 def _factor(Z: NDArray[Any]) -> NDArray[Any]:
     """Square upper triangular R of Z with a non-negative diagonal; rows of zeros where Z has too few rows."""
     m, p = Z.shape
-    R = _householder(Z) if m * p * p <= EXTENDED_WORK else np.linalg.qr(Z.astype(np.float64, copy=False), mode="r")
+    R: NDArray[Any]
+    if m * p * p <= EXTENDED_WORK:
+        R = _householder(Z)
+    else:
+        R = np.asarray(np.linalg.qr(Z.astype(np.float64, copy=False), mode="r"))
     R *= np.where(np.diagonal(R) < 0, -1, 1)[:, None]
     if len(R) < p:
         R = np.vstack([R, np.zeros((p - len(R), p), dtype=R.dtype)])
