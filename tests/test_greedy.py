@@ -82,9 +82,8 @@ def test_every_step_is_that_of_refits(model, options, targets, direction):
     X, y = data(t=targets, seed=targets)
     pairs = list(KFold(4).split(X))
     forward = direction == "forward"
-    steps = 8 if forward else 7
     selector = GreedySelector(model, direction=direction, n_features=8 if forward else 1, cv=KFold(4)).fit(X, y)
-    sets, losses, order = brute_force(X, y, pairs, forward=forward, steps=steps, **options)
+    sets, losses, order = brute_force(X, y, pairs, forward=forward, steps=8 if forward else 7, **options)
     assert selector.order_.tolist() == order
     assert all(np.array_equal(a, b) for a, b in zip(selector.path_.features, sets, strict=True))
     np.testing.assert_allclose(selector.path_.folds, losses, rtol=1e-8)
@@ -102,8 +101,7 @@ def test_auto_stops_where_the_written_loop_stops(direction, seed):
     assert selector.order_.tolist() == order
     np.testing.assert_allclose(selector.path_.folds, losses, rtol=1e-8)
     assert len(selector.path_.features) == len(sets)
-    stopped = len(order) + 1 < len(sets)
-    assert np.array_equal(np.flatnonzero(selector.support_), sets[-2 if stopped else -1])
+    assert np.array_equal(np.flatnonzero(selector.support_), sets[len(order)])
     assert selector.n_features_ == selector.support_.sum()
 
 
@@ -314,7 +312,7 @@ def test_ridge_on_columns_of_tiny_unit_shrinks_them_to_nothing():
 def test_arrays_frames_sparse_and_rows_agree():
     X, y = data(n=60, d=5)
     X[np.abs(X) < 2.0] = 0.0
-    names = list("abcde")
+    names = [*"abcde"]
     plain = GreedySelector(gm.LinearRegression()).fit(X, y)
     frame = pd.DataFrame(X, columns=names)
     sources = [(frame, y), (pl.DataFrame(X, schema=names), y), (sp.csr_array(X), y), (gm.scan(X, y), None)]

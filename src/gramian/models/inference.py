@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.stats
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats would take longer to import than a fit
 
 from gramian.models.base import Interval, LinearModel
 from gramian.models.parameters import choice, number
@@ -48,7 +48,7 @@ class InferentialModel(LinearModel):
         return np.ldexp(np.sqrt((s.spread**2).sum(axis=1)), -s.x), intercept
 
     def _quantile(self, interval: float) -> float:
-        return float(scipy.stats.t.ppf(0.5 + interval / 2.0, self._freedom()))
+        return float(stdtrit(self._freedom(), 0.5 + interval / 2.0))
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
         level = number("interval", interval, low=0.0, high=1.0, open_low=True)
@@ -114,7 +114,7 @@ class InferentialModel(LinearModel):
                 ratio = np.where(error > 0, np.abs(estimate) / error, np.where(estimate == 0, 0.0, np.inf))
             half = self._quantile(0.95) * error
             columns |= {"error": error, "low": estimate - half, "high": estimate + half}
-            columns["p"] = 2.0 * scipy.stats.t.sf(ratio, freedom)
+            columns["p"] = 2.0 * stdtr(freedom, -ratio)
         else:
             reason = "No degrees of freedom are left" if freedom <= 0 else "The covariance is too large to keep"
             notes.append(f"{reason}: standard errors and p-values cannot be had.")

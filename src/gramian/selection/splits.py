@@ -30,7 +30,7 @@ class KFold:
     --------
     >>> import gramian as gm
     >>> [test.tolist() for _, test in gm.selection.KFold(2).split([[0], [1], [2], [3]])]
-    [[1, 3], [0, 2]]
+    [[1, 2], [0, 3]]
     """
 
     def __init__(self, n_splits: int = 5, *, random_state: int = 0) -> None:
