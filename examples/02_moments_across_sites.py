@@ -8,12 +8,11 @@ import numpy as np
 import gramian as gm
 
 rng = np.random.default_rng(0)
-names = ["dose", "age", "weight"]
 truth = np.array([2.0, -0.5, 0.1])
 
 
 def rows_of_a_site(n: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
-    X = rng.normal(shift, 1.0, (n, len(names)))
+    X = rng.normal(shift, 1.0, (n, len(truth)))
     return X, 3.0 + X @ truth + rng.normal(0.0, 0.5, n)
 
 

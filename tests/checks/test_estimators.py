@@ -160,7 +160,8 @@ class TestLinear:
 
     def test_choosing_alpha_needs_rows(self, estimator):
         if "alpha" not in estimator.get_params():
-            pytest.skip("this estimator has no alpha to choose")
+            assert clone(estimator).fit(gm.moments(*table(0))).certificate_.holds  # nothing to choose
+            return
         with pytest.raises(ValueError, match="needs the rows"):
             clone(estimator).fit(gm.moments(*table(0)))
 

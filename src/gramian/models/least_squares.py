@@ -41,7 +41,7 @@ class LinearRegression(InferentialModel):
     >>> model.coef_.round(3), round(model.intercept_, 3)
     (array([0.94]), 0.15)
     >>> model.predict([[5.0]], interval=0.9).high.round(2)
-    array([5.69])
+    array([5.78])
     """
 
     def __init__(self, *, fit_intercept: bool = True) -> None:

@@ -78,7 +78,7 @@ class ElasticNet(LinearModel):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = gm.ElasticNet(alpha=1.0, l1_ratio=0.9).fit(X, y)
     >>> int((model.coef_ != 0).sum()), model.certificate_.kind
-    (7, 'duality gap')
+    (9, 'duality gap')
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class TotalLeastSquares(LinearModel):
     >>> import gramian as gm
     >>> x, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.2, 1.8, 3.1]
     >>> gm.TotalLeastSquares().fit(x, y).coef_.round(3)
-    array([0.998])
+    array([0.999])
     """
 
     def __init__(self, *, fit_intercept: bool = True) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 RULES = ("best", "one_se")
+NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> 
         share = weights / weights.sum()
         mean = folds @ share
         se = np.sqrt(((folds - mean[:, None]) ** 2) @ share**2)
-    best = int(np.argmin(mean))
+    # Losses that are nothing against the largest are equal, and of equal ones the strongest penalty is best.
+    best = int(np.flatnonzero(mean <= max(mean.min(), NOTHING * mean.max()))[0])
     chosen = best
     if rule == "one_se":
         chosen = int(np.flatnonzero(mean <= mean[best] + se[best])[0])  # the strongest penalty within one error

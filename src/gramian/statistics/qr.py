@@ -122,8 +122,8 @@ def triangle(X: Any, y: Any = None, *, sample_weight: Any = None) -> Triangle:
     """`Triangle` of a table, given as arrays, a data frame, a sparse matrix or `Rows`.
 
     >>> import gramian as gm
-    >>> abs(gm.triangle([[0.0], [2.0]]).R[0, 0] ** 2).round(12)
-    np.float64(2.0)
+    >>> gm.triangle([[0.0], [2.0]]).R.astype(float).round(3).tolist()
+    [[1.414, 1.414], [0.0, 1.414]]
     """
     rows = scan(X, y, sample_weight=sample_weight)
     return rows.sum(block_triangle(rows))

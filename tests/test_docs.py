@@ -1,0 +1,54 @@
+"""Code in the README, the guide and the examples runs, and prints what it says it prints."""
+
+import doctest
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_code_of_a_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    names = {"__name__": "page"}
+    for block in blocks:
+        if ">>>" not in block:
+            exec(compile(block, page, "exec"), names)
+            continue
+        test = doctest.DocTestParser().get_doctest(block, names, page, page, 0)
+        report = []
+        doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
+        assert not report, "".join(report)
+        names = test.globs
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_example(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, str(tmp_path)])
+    runpy.run_path(str(ROOT / "examples" / script), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_pictures_are_there(tmp_path):
+    make = runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))
+    make["main"](tmp_path)
+    for page in ("README.md", "docs/guide.md"):
+        for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", (ROOT / page).read_text(encoding="utf-8")):
+            assert ((ROOT / page).parent / picture).exists()
+            assert (tmp_path / Path(picture).name).exists()
+
+
+def test_links_and_tests_exist():
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide.md", "docs/coverage.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#]+)\)", text):
+            assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), (page, link)
+        for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
+            assert (ROOT / name).exists(), (page, name)
