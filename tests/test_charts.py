@@ -100,18 +100,26 @@ def heading(drawn):
     return " ".join(title["text"]), " ".join(title.get("subtitle", []))
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in HAS for kind in [None, *HAS[name]]])
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in HAS for kind in HAS[name]])
 def test_every_kind_renders(models, tmp_path, name, kind):
     model = models[name]
     assert kinds(model) == HAS[name]
-    light, dark = chart(model, kind), chart(model, kind, theme="dark")
+    light, dark = chart(model, kind), chart(model, kind, theme="dark").to_dict()
     size = png_size(save_png(light, tmp_path / "light.png", scale=1.0))
     assert min(size) > 200
     assert max(size) < 1200
-    assert light.to_dict() != dark.to_dict()
-    assert dark.to_dict()["config"]["background"] == LOOKS["dark"].background
-    assert png_size(save_png(dark, tmp_path / "dark.png", scale=1.0)) == size
-    assert (tmp_path / "light.png").read_bytes() != (tmp_path / "dark.png").read_bytes()
+    assert light.to_dict() != dark
+    assert dark["config"]["background"] == LOOKS["dark"].background
+    text = json.dumps(dark)
+    assert not [colour for colour in LOOKS["light"].palette if colour in text]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("Ridge", "coefficients"), ("Lasso one_se", None), ("BestSubset", None)])
+def test_dark_renders_in_the_same_place(models, tmp_path, name, kind):
+    light = save_png(chart(models[name], kind), tmp_path / "light.png", scale=1.0)
+    dark = save_png(chart(models[name], kind, theme="dark"), tmp_path / "dark.png", scale=1.0)
+    assert png_size(light) == png_size(dark)
+    assert light.read_bytes() != dark.read_bytes()
 
 
 def test_default_kinds(models):
@@ -203,7 +211,6 @@ def test_hostile_names_are_plain_text(tmp_path):
     model = gm.Lasso().fit(X, y)
     for kind in ("coefficients", "path"):
         drawn = chart(model, kind)
-        png_size(save_png(drawn, tmp_path / "x.png"))
         svg = vl_convert.vegalite_to_svg(drawn.to_dict(), vl_version="_".join(alt.SCHEMA_VERSION.split(".")[:2]))
         assert "<b>" not in svg
         assert "&lt;/script&gt;&lt;script&gt;alert(1)" in svg
@@ -228,7 +235,7 @@ def test_many_features_and_rows(tmp_path):
     shown = [r for r in records(chart(lasso, "coefficients")) if "label" in r]
     assert len(shown) == min(40, np.count_nonzero(lasso.coef_))
     assert len(records(chart(lasso, "path"))) > 5000  # beyond Altair's own limit
-    png_size(save_png(lasso.chart(), tmp_path / "x.png"))
+    png_size(save_png(chart(lasso, "path"), tmp_path / "x.png", scale=1.0))
 
 
 def test_several_targets(data, tmp_path):
@@ -237,15 +244,18 @@ def test_several_targets(data, tmp_path):
     for model in (gm.LinearRegression(), gm.Ridge(), gm.Lasso(), gm.TotalLeastSquares()):
         drawn = model.fit(X.to_numpy() * 20.0, Y / Y.std(axis=0)).chart()
         assert "the first 3 of 4 targets" in json.dumps(drawn.to_dict())
-        png_size(save_png(drawn, tmp_path / "x.png", scale=1.0))
+        if isinstance(model, gm.Ridge | gm.TotalLeastSquares):
+            png_size(save_png(drawn, tmp_path / "x.png", scale=1.0))
 
 
-@pytest.mark.parametrize("alphas", [[0.0, 0.1, 10.0], [0.5], [0.5, 0.5000001], [1e-200, 1e200], np.geomspace(1e-30, 1.0, 40)])
+@pytest.mark.parametrize(
+    "alphas", [[0.0, 0.1, 10.0], [0.5], [0.5, 0.5000001], [1e-200, 1e200], np.geomspace(1e-30, 1.0, 40)]
+)
 def test_grids_of_any_range(data, tmp_path, alphas):
     X, y = data
     model = gm.Ridge(alphas=alphas).fit(X, y)
-    for kind in [None, *kinds(model)]:
-        png_size(save_png(model.chart(kind), tmp_path / "x.png", scale=1.0))
+    png_size(save_png(model.chart(), tmp_path / "x.png", scale=1.0))
+    png_size(save_png(model.chart("scores"), tmp_path / "x.png", scale=1.0))
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e9, 1e100])
@@ -306,7 +316,9 @@ def linear(colour):
 
 
 def lab(rgb):
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    to_xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    )
     xyz = to_xyz @ np.clip(rgb, 0, 1) / np.array([0.95047, 1.0, 1.08883])
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])

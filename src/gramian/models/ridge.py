@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.models import parameters
 from gramian.models.inference import InferentialModel
 from gramian.models.summary import Summary
-from gramian.rows import Rows
+from gramian.rows import Rows, parallel_map
 from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
@@ -177,21 +177,19 @@ class Ridge(InferentialModel):
         ends = _ends(total, penalty, intercept)
         alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
         middle = _middle(alphas)
-        spectra: dict[int, Spectrum] = {}
-
-        def spectrum(moments: Moments) -> Spectrum:
-            if id(moments) not in spectra:
-                spectra[id(moments)] = Spectrum(moments, intercept=intercept, middle=middle, penalty=penalty)
-            return spectra[id(moments)]
+        parts = [total, *([] if folds is None else (train for train, _ in folds.splits))]
+        whole, *trained = parallel_map(
+            lambda part: Spectrum(part, intercept=intercept, middle=middle, penalty=penalty), parts
+        )
 
         def losses(some: Floats) -> tuple[Floats, Floats | None]:
             if folds is None:
-                return spectrum(total).leave_one_out(rows, some)
-            return folds.losses(lambda train: spectrum(train).coefs(some)), None
+                return whole.leave_one_out(rows, some)
+            return folds.losses([spectrum.coefs(some) for spectrum in trained]), None
 
         limits = (ends[0] / 1e6, ends[1] * 1e6)
         self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=fixed, limits=limits)
-        self._set_path(total, self.scores_.alphas, penalty, intercept, back, spectrum(total))
+        self._set_path(total, self.scores_.alphas, penalty, intercept, back, whole)
         return float(self.scores_.alphas[self.scores_.chosen]), total
 
     def _set_path(

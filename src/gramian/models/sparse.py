@@ -266,11 +266,11 @@ class _OnGram:
     def losses(self, alphas: Floats) -> tuple[Floats, None]:
         assert self.folds is not None
 
-        def of_training(train: Moments) -> tuple[Floats, Floats]:
-            q = quadratic(train, intercept=self.model.fit_intercept)
+        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats]:
+            q = quadratic(split[0], intercept=self.model.fit_intercept)
             return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)[:2]
 
-        return self.folds.losses(of_training), None
+        return self.folds.losses(parallel_map(of_split, self.folds.splits)), None
 
     def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
         coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.model.max_iter)

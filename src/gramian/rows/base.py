@@ -16,17 +16,16 @@ from gramian.rows.tree import add, tree_sum
 Array = NDArray[Any]
 T = TypeVar("T")
 
-BLOCK_CELLS = 2**18  # numbers in a block: two megabytes, what one core's cache and its neighbours hold
-BLOCK_ROWS = (9, 12)  # as powers of two: fewer rows are not worth adding d × d numbers up, more leave the cache
+BLOCK_CELLS = 2**21  # numbers in a block: large enough for the work in Python to be nothing, small enough to spread
+BLOCK_ROWS = (9, 14)  # as powers of two: fewer rows are not worth adding d × d numbers up
 MOST_CELLS = 2**23
-FOLD_BLOCKS = 4  # blocks that a pass by fold takes together, so that each fold's part is still worth a product
 
 
 def block_rows(width: int) -> int:
     """Rows in a block of `width` columns: a power of two that depends on the width alone.
 
     >>> block_rows(100), block_rows(200), block_rows(10**6)
-    (2048, 1024, 8)
+    (16384, 8192, 8)
     """
     rows = min(max(int(np.log2(BLOCK_CELLS / width)), BLOCK_ROWS[0]), BLOCK_ROWS[1])
     return int(2 ** min(rows, max(int(np.log2(MOST_CELLS / width)), 0)))
@@ -110,14 +109,15 @@ class Rows(ABC):
 
         The rows of a block are sorted by fold in memory that the next block uses again: `f` must not keep them.
         """
-        size = self.block_size * FOLD_BLOCKS
+        size = self.block_size
 
         def leaf(i: int) -> _ByFold:
             start, stop = i * size, min(self.n, (i + 1) * size)
             block, labels = self.block(start, stop), folds.labels(start, stop)
-            order = np.argsort(labels, kind="stable")
-            block = block.take(order, reuse=True)
-            edges = np.searchsorted(labels[order], np.arange(folds.count + 1))
+            if (labels[1:] < labels[:-1]).any():
+                order = np.argsort(labels, kind="stable")
+                block, labels = block.take(order, reuse=True), labels[order]
+            edges = np.searchsorted(labels, np.arange(folds.count + 1))
             parts: dict[int, Any] = {}
             for fold in range(folds.count):
                 if edges[fold] < edges[fold + 1]:

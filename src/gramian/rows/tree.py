@@ -7,8 +7,6 @@ from typing import Any
 
 from gramian.rows.cores import single_threaded_blas, thread_count
 
-GROUP = 8  # leaves that one task adds up; a power of two, so that tasks are subtrees
-
 
 def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
     """Sum of `leaf(0) … leaf(count - 1)`, merged in a tree that depends on `count` alone.
@@ -16,17 +14,12 @@ def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
     >>> tree_sum(5, lambda i: i)
     10
     """
-    groups = -(-count // GROUP)
-
-    def task(group: int) -> Any:
-        return _merge_in_order(leaf(i) for i in range(group * GROUP, min(count, (group + 1) * GROUP)))
-
-    workers = min(thread_count(), groups)
+    workers = min(thread_count(), count)
     with single_threaded_blas():
         if workers <= 1:
-            return _merge_in_order(task(group) for group in range(groups))
+            return _merge_in_order(leaf(i) for i in range(count))
         with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
-            return _merge_in_order(_in_order(pool, task, groups, ahead=2 * workers))
+            return _merge_in_order(_in_order(pool, leaf, count, ahead=2 * workers))
 
 
 def parallel_map(f: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:

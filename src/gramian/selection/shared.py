@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.rows import Rows, parallel_map
+from gramian.rows import Rows
 from gramian.selection.scores import Scores, between, join, scores_of
 from gramian.selection.splits import Plan, split_sums
 from gramian.solvers.ridge_path import validation_loss
@@ -32,14 +32,10 @@ class FoldMoments:
         whole = train + test
         self.total = whole if whole.n == rows.n else rows.sum(block_moments(rows))
 
-    def losses(self, path: Callable[[Moments], Path]) -> Floats:
-        """Validation losses (A, K) of the path that each training part gives."""
-
-        def of_split(split: tuple[Moments, Moments]) -> Floats:
-            coefs, intercepts = path(split[0])
-            return validation_loss(split[1], coefs, intercepts)
-
-        return np.column_stack(parallel_map(of_split, self.splits))
+    def losses(self, paths: list[Path]) -> Floats:
+        """Validation losses (A, K) of the path of each training part."""
+        found = [validation_loss(test, *path) for path, (_, test) in zip(paths, self.splits, strict=True)]
+        return np.column_stack(found)
 
 
 def select(

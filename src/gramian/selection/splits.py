@@ -123,6 +123,10 @@ def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def _plan_of_pairs(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int) -> list[Plan]:
+    labels = _partition(pairs, n)
+    if labels is not None:
+        eye = np.eye(len(pairs), dtype=bool)
+        return [Plan(LabelledFolds(labels), ~eye, eye)]
     codes = np.zeros((n, len(pairs)), dtype=np.int8)
     for number, (train, test) in enumerate(pairs):
         codes[train, number] = 1
@@ -135,6 +139,18 @@ def _plan_of_pairs(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: 
     if len(patterns) > MOST_ATOMS + 2 * len(pairs):
         return [plan for pair in pairs for plan in _plan_of_pairs([pair], n)]
     return [Plan(LabelledFolds(labels), patterns.T == 1, patterns.T == 2)]
+
+
+def _partition(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int) -> NDArray[np.int64] | None:
+    """The fold of every row, if the test parts are disjoint, cover all rows, and the rest is what is trained on."""
+    if sum(len(test) for _, test in pairs) != n or any(len(train) + len(test) != n for train, test in pairs):
+        return None
+    labels = np.full(n, -1, dtype=np.int64)
+    for number, (_, test) in enumerate(pairs):
+        labels[test] = number
+    if (labels < 0).any() or any((labels[train] == number).any() for number, (train, _) in enumerate(pairs)):
+        return None
+    return labels if all(len(np.unique(train)) == len(train) for train, _ in pairs) else None
 
 
 def split_sums(rows: Rows, f: Callable[[Any], T], plans: list[Plan]) -> list[tuple[T, T]]:

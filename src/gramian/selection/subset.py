@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gramian.rows import Block, Rows, scan
+from gramian.rows import Block, Rows, parallel_map, scan
 from gramian.selection.leaps import best_subsets
 from gramian.selection.reading import Columns, feature_count, fold_moments, read, refuse_more
 from gramian.selection.scores import scores_of
@@ -184,7 +184,7 @@ class BestSubset(RegressorMixin, SelectorMixin, BaseEstimator):
         sums = fold_moments(rows, plans)
         most = self._most(sums)
         sizes = np.arange(most + 1)
-        folds = sums.losses(self._path(most))
+        folds = sums.losses(parallel_map(self._path(most), [train for train, _ in sums.splits]))
         weights = rows.collect().weight if plans[0].leave_one_out else None
         scores = scores_of(sizes.astype(np.float64), folds, "best", weights)
         self.path_ = SubsetPath(sizes, *_subsets(sums.total, most, self.fit_intercept), folds, scores.mean, scores.se)

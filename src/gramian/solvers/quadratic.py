@@ -65,7 +65,7 @@ class Penalty:
     def gram(self, q: "Quadratic", alpha: float) -> Floats:
         """alpha · W · P for the columns divided by 2**x."""
         root = self.root(q, np.sqrt(np.diagonal(q.G) / q.weight), alpha)
-        return root.T @ root
+        return np.diag(np.diagonal(root) ** 2) if self.matrix is None else root.T @ root
 
 
 @dataclass(frozen=True, eq=False)

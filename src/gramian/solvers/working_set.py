@@ -78,7 +78,7 @@ class _WorkingSet:
         self.member = np.zeros(table.X.shape[1], dtype=bool)
         self.index = np.zeros(0, dtype=np.int64)
         self.k = 0
-        self._make_room(512)
+        self._make_room(int(2 ** np.ceil(np.log2(max(64, min(table.X.shape))))))
 
     def _make_room(self, capacity: int) -> None:
         m, n = len(self.index), len(self.table.y)

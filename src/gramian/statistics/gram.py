@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SAFE_EXPONENT = 400  # columns within 2^±400 are squared as they are; others are scaled by a power of two first
+PANEL_CELLS = 2**18  # numbers multiplied out at once: two megabytes, what a core's cache and its neighbours hold
 SPARSE_DENSITY = 0.1  # sparse blocks with a larger share of non-zeros are multiplied as dense ones
 NOTHING = -(2**20)  # the exponent of zero
 
@@ -304,26 +305,34 @@ def _dense_sums(
 ) -> tuple[Floats, Floats, Floats, Ints] | None:
     m, d = X.shape
     p = d + (0 if y is None else y.shape[1])
-    Z = scratch("products", m, p + 1)
     heavy = 0 if w is None else int(w.argmax())
     # Shifting by one of the rows costs nothing and bounds cancellation: |x₀ − mean|² ≤ n · variance.
     shift = np.concatenate([X[heavy], () if y is None else y[heavy]], dtype=np.float64)
+    if exponents is not None:
+        shift = np.ldexp(shift, -exponents)
+    panel = max(PANEL_CELLS // (p + 1), 64)
+    G: Floats = np.zeros((p + 1, p + 1)) if m > panel else np.empty(0)
     with np.errstate(all="ignore"):
-        if exponents is None:
-            np.subtract(X, shift[:d], out=Z[:, :d])
-            if y is not None:
-                np.subtract(y, shift[d:], out=Z[:, d:p])
-        else:
-            Z[:, :d] = X
-            if y is not None:
-                Z[:, d:p] = y
-            np.ldexp(Z[:, :p], -exponents, out=Z[:, :p])
-            shift = np.ldexp(shift, -exponents)
-            Z[:, :p] -= shift
-        Z[:, p] = 1.0
-        if w is not None:
-            Z *= np.sqrt(w)[:, None]
-        G = Z.T @ Z
+        for start in range(0, m, panel):
+            rows = slice(start, min(start + panel, m))
+            Z = scratch("products", rows.stop - start, p + 1)
+            if exponents is None:
+                np.subtract(X[rows], shift[:d], out=Z[:, :d])
+                if y is not None:
+                    np.subtract(y[rows], shift[d:], out=Z[:, d:p])
+            else:
+                Z[:, :d] = X[rows]
+                if y is not None:
+                    Z[:, d:p] = y[rows]
+                np.ldexp(Z[:, :p], -exponents, out=Z[:, :p])
+                Z[:, :p] -= shift
+            Z[:, p] = 1.0
+            if w is not None:
+                Z *= np.sqrt(w[rows])[:, None]
+            if m > panel:
+                G += Z.T @ Z
+            else:
+                G = Z.T @ Z
         diagonal = np.diagonal(G)[:p]
         if exponents is None and not _squares_fit(diagonal).all():
             wanted = _block_exponents(X, y, diagonal, shift)

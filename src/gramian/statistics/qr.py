@@ -122,7 +122,7 @@ def triangle(X: Any, y: Any = None, *, sample_weight: Any = None) -> Triangle:
     """`Triangle` of a table, given as arrays, a data frame, a sparse matrix or `Rows`.
 
     >>> import gramian as gm
-    >>> gm.triangle([[0.0], [2.0]]).R.astype(float).round(3).tolist()
+    >>> abs(gm.triangle([[0.0], [2.0]]).R.astype(float)).round(3).tolist()
     [[1.414, 1.414], [0.0, 1.414]]
     """
     rows = scan(X, y, sample_weight=sample_weight)
