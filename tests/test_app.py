@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -154,7 +155,10 @@ def test_learn_on_a_narrow_terminal(tmp_path, quick_charts):
     assert str(tmp_path / "lasso.html") in done.stdout  # in one piece, to be copied
 
 
-def test_progress_is_shown_to_a_terminal_only(tmp_path, quick_charts):
+def test_progress_is_shown_to_a_terminal_only(tmp_path, quick_charts, monkeypatch):
+    from gramian.app import learn as module
+
+    monkeypatch.setattr(module, "warm_up", lambda: time.sleep(0.5))
     told = CliRunner().invoke(cli.app, ["learn", "--out", str(tmp_path)], env={"FORCE_COLOR": "1"})
     assert "the first run compiles once, about 10 s" in told.stderr
     quiet = CliRunner().invoke(cli.app, ["learn", "--out", str(tmp_path)])

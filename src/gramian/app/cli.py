@@ -143,6 +143,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             _fail(f"{usage().rstrip('.')}. See gramian --help.", getattr(error, "exit_code", BAD_USAGE))
         sentence = str(error) or type(error).__name__
         _fail(sentence if isinstance(error, UserError) else f"{sentence} (--debug shows where)", FAILURE)
+    if code == INTERRUPTED:  # newer versions of Typer turn Ctrl-C into this code
+        _fail("interrupted", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

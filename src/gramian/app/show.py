@@ -6,7 +6,7 @@ from rich.table import Table
 
 from gramian.app.learn import Outcome, Result
 
-WIDE = 78  # columns that the table needs; below, one block of lines per model
+UNBOUNDED = 10_000
 ASCII = {"±": "+/-", "✓": "ok", "✗": "NO", "–": "-", "·": "-", "×": "x"}
 
 
@@ -17,9 +17,10 @@ def show(result: Result, console: Console) -> None:
         f"root mean squared errors of {result.target}"
     )
     say(console, heading, style="dim")
-    if console.width >= WIDE:
-        console.print(_table(result, console))
-    else:
+    table = _table(result, console)
+    if console.measure(table, options=console.options.update(width=UNBOUNDED)).maximum <= console.width:
+        console.print(table)
+    else:  # too narrow for a table: one block of lines per model
         for outcome in result.outcomes:
             _block(outcome, outcome is result.best, console)
     console.print()

@@ -65,6 +65,12 @@ class AlphaAxis:
         return line + word
 
 
+def linear_axis(title: str, low: float, high: float, **more: Any) -> Any:
+    """An axis whose ticks are as short as its range allows."""
+    zero = "datum.value === 0 ? '0' : datum.label"  # not 0e+0
+    return alt.Axis(title=title, format=tick_format(low, high), labelExpr=zero, **more)
+
+
 @dataclass(frozen=True)
 class ValueAxis:
     """A vertical axis over the range of the data, a little wider."""
@@ -82,5 +88,5 @@ class ValueAxis:
         return alt.Y(
             f"{field}:Q",
             scale=alt.Scale(domain=[self.low, self.high], nice=False, zero=False),
-            axis=alt.Axis(title=self.title, format=tick_format(self.low, self.high), tickCount=6, minExtent=LEFT),
+            axis=linear_axis(self.title, self.low, self.high, tickCount=6, minExtent=LEFT),
         )

@@ -5,7 +5,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from gramian.charts.text import Floats, feature_names, labels, number, plain, tick_format, used
+from gramian.charts.axis import linear_axis
+from gramian.charts.text import Floats, feature_names, labels, number, plain, used
 from gramian.charts.theme import WIDTH, Look, rows, title
 
 MOST_ROWS = 40
@@ -75,9 +76,14 @@ def _panel(records: list[dict[str, Any]], look: Look, panels: int, *, first: boo
     )
     keys = [key for key in ("estimate", "least_squares", "low", "high", "p") if key in records[0]]
     tooltip = [alt.Tooltip("name:N", title="feature"), *(alt.Tooltip(f"{key}:Q", format=".4~g") for key in keys)]
-    values = [record[key] for record in records for key in keys if key != "p" and key in record]
-    style = tick_format(min(values), max(values))
-    x = alt.X("estimate:Q", axis=alt.Axis(title=AXIS, format=style, tickCount=7 if panels == 1 else 4))
+    values = [0.0, *(record[key] for record in records for key in keys if key != "p" and key in record)]
+    low, high = min(values), max(values)
+    pad = 0.04 * (high - low) or 1.0  # a dot at the end must not touch the names
+    x = alt.X(
+        "estimate:Q",
+        scale=alt.Scale(domain=[low - pad, high + pad], nice=False),
+        axis=linear_axis(AXIS, low, high, tickCount=7 if panels == 1 else 4),
+    )
     zero = alt.Chart(rows([{"estimate": 0.0}])).mark_rule(color=look.muted, strokeWidth=1).encode(x=x)
     colour = alt.Color("kind:N", legend=None, scale=_scale(look.accent, look.muted))
     if "least_squares" in keys:

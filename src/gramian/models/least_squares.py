@@ -4,7 +4,7 @@ from typing import Any
 
 from gramian.models.inference import InferentialModel
 from gramian.models.parameters import flag
-from gramian.rows import Rows
+from gramian.rows import Rows, single_threaded_blas
 from gramian.solvers.quadratic import solve
 from gramian.solvers.wide import shortest
 
@@ -47,6 +47,7 @@ class LinearRegression(InferentialModel):
     def __init__(self, *, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)

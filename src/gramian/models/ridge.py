@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.models import parameters
 from gramian.models.inference import InferentialModel
 from gramian.models.summary import Summary
-from gramian.rows import Rows, parallel_map
+from gramian.rows import Rows, parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
@@ -115,6 +115,7 @@ class Ridge(InferentialModel):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)

@@ -10,7 +10,7 @@ from gramian.models import parameters
 from gramian.models.base import LinearModel
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
-from gramian.rows import Block, Rows, parallel_map
+from gramian.rows import Block, Rows, parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import Plan, plan
@@ -109,6 +109,7 @@ class ElasticNet(LinearModel):
     def _ratio(self) -> float:
         return parameters.number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "ElasticNet":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments`."""
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)

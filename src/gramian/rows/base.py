@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,25 +34,36 @@ def block_rows(width: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Neighbouring rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first."""
+    """Some rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first.
 
-    X: Any
+    `source` are neighbouring rows; where `index` is given, the block has these of them, gathered when they are used.
+    """
+
+    source: Any
     y: Array | None
     weight: Array | None
     start: int
+    index: Array | None = None
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return int(self.source.shape[0] if self.index is None else len(self.index))
 
-    def take(self, rows: Any, *, reuse: bool = False) -> "Block":
-        """The block of some of these rows; with `reuse`, in memory that the next such block of this thread takes."""
-        if reuse and not sp.issparse(self.X):
-            room = scratch("rows", len(rows), self.X.shape[1], self.X.dtype)
-            X = np.take(self.X, rows, axis=0, out=room, mode="clip")
-        else:
-            X = self.X[rows]
+    @cached_property
+    def X(self) -> Any:
+        return self.source if self.index is None else self.source[self.index]
+
+    def part(self, rows: slice) -> Any:
+        """X[rows] of a dense block, in memory that the next part of this thread takes where they must be gathered."""
+        if self.index is None:
+            return self.source[rows]
+        index = self.index[rows]
+        room = scratch("rows", len(index), self.source.shape[1], self.source.dtype)
+        return np.take(self.source, index, axis=0, out=room, mode="clip")
+
+    def take(self, rows: Any) -> "Block":
+        """The block of some of these rows."""
         return Block(
-            X,
+            self.X[rows],
             None if self.y is None else self.y[rows],
             None if self.weight is None else self.weight[rows],
             self.start,
@@ -105,23 +117,27 @@ class Rows(ABC):
         return tree_sum(-(-self.n // size), lambda i: f(self.block(i * size, min(self.n, (i + 1) * size))))
 
     def sum_by_fold(self, f: Callable[[Block], T], folds: Folds) -> list[T | None]:
-        """One such sum per fold in a single pass; None for a fold without rows.
-
-        The rows of a block are sorted by fold in memory that the next block uses again: `f` must not keep them.
-        """
+        """One such sum per fold in a single pass; None for a fold without rows."""
         size = self.block_size
 
         def leaf(i: int) -> _ByFold:
             start, stop = i * size, min(self.n, (i + 1) * size)
             block, labels = self.block(start, stop), folds.labels(start, stop)
-            if (labels[1:] < labels[:-1]).any():
-                order = np.argsort(labels, kind="stable")
-                block, labels = block.take(order, reuse=True), labels[order]
-            edges = np.searchsorted(labels, np.arange(folds.count + 1))
+            mixed = bool((labels[1:] < labels[:-1]).any())
+            order = np.argsort(labels, kind="stable") if mixed else np.arange(stop - start)
+            edges = np.searchsorted(labels[order], np.arange(folds.count + 1))
             parts: dict[int, Any] = {}
             for fold in range(folds.count):
-                if edges[fold] < edges[fold + 1]:
-                    parts[fold] = f(block.take(slice(edges[fold], edges[fold + 1])))
+                rows = slice(edges[fold], edges[fold + 1])
+                if rows.start == rows.stop:
+                    continue
+                if not mixed:
+                    parts[fold] = f(block.take(rows))
+                    continue
+                index = order[rows]
+                y = None if block.y is None else block.y[index]
+                weight = None if block.weight is None else block.weight[index]
+                parts[fold] = f(Block(block.X, y, weight, start, index))
             return _ByFold(parts)
 
         totals = tree_sum(-(-self.n // size), leaf).parts

@@ -148,9 +148,14 @@ def _partition(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int)
     labels = np.full(n, -1, dtype=np.int64)
     for number, (_, test) in enumerate(pairs):
         labels[test] = number
-    if (labels < 0).any() or any((labels[train] == number).any() for number, (train, _) in enumerate(pairs)):
+    if (labels < 0).any():
         return None
-    return labels if all(len(np.unique(train)) == len(train) for train, _ in pairs) else None
+    for number, (train, _) in enumerate(pairs):
+        trained = np.zeros(n, dtype=bool)
+        trained[train] = True
+        if (trained == (labels == number)).any():
+            return None
+    return labels
 
 
 def split_sums(rows: Rows, f: Callable[[Any], T], plans: list[Plan]) -> list[tuple[T, T]]:

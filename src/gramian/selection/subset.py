@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gramian.rows import Block, Rows, parallel_map, scan
+from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.leaps import best_subsets
 from gramian.selection.reading import Columns, feature_count, fold_moments, read, refuse_more
 from gramian.selection.scores import scores_of
@@ -122,6 +122,7 @@ class BestSubset(RegressorMixin, SelectorMixin, BaseEstimator):
         self.cv = cv
         self.fit_intercept = fit_intercept
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Find the subset, and fit least squares on it.
 

@@ -14,6 +14,7 @@ from gramian.statistics import Moments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+LIKE = 2.0**8  # penalties of the scaled columns within this ratio: plain eigenvectors are as accurate
 
 
 class Spectrum:
@@ -27,15 +28,11 @@ class Spectrum:
         self.q = q = quadratic(moments, intercept=intercept)
         self.middle = middle
         keep = np.flatnonzero(~q.constant)
-        S = (q.G + penalty.gram(q, middle))[np.ix_(keep, keep)]
-        L = _cholesky(S)
-        half = sla.solve_triangular(L, q.G[np.ix_(keep, keep)], lower=True, check_finite=False)
-        A = sla.solve_triangular(L, half.T, lower=True, check_finite=False)
-        mu, U = np.linalg.eigh(0.5 * (A + A.T)) if keep.size else (np.zeros(0), np.zeros((0, 0)))
-        self.mu = np.clip(mu, 0.0, 1.0)
+        P = penalty.gram(q, middle)[np.ix_(keep, keep)]
         self.basis = np.zeros((q.d, keep.size))
+        self.mu = np.zeros(keep.size)
         if keep.size:
-            self.basis[keep] = sla.solve_triangular(L, U, lower=True, trans="T", check_finite=False)
+            self.mu, self.basis[keep] = _diagonalise(q.G[np.ix_(keep, keep)], P)
         self.targets = self.basis.T @ q.B
 
     def shrink(self, alphas: Floats) -> Floats:
@@ -91,9 +88,23 @@ class Spectrum:
         return of_block
 
 
+def _diagonalise(G: Floats, P: Floats) -> tuple[Floats, Floats]:
+    """μ and a basis B with BᵀGB = diag(μ), BᵀPB = diag(1 − μ)."""
+    size = np.diagonal(P)
+    if size.max() <= LIKE * size.min() and np.count_nonzero(P) == len(P):
+        # A diagonal penalty of like sizes: the eigenvectors of G, with columns in units of the penalty.
+        unit = 1.0 / np.sqrt(size)
+        values, U = np.linalg.eigh(unit[:, None] * G * unit[None, :])
+        values = np.maximum(values, 0.0)
+        return values / (values + 1.0), unit[:, None] * U / np.sqrt(values + 1.0)
+    L = _cholesky(G + P)
+    half = sla.solve_triangular(L, G, lower=True, check_finite=False)
+    A = sla.solve_triangular(L, half.T, lower=True, check_finite=False)
+    mu, U = np.linalg.eigh(0.5 * (A + A.T))
+    return np.clip(mu, 0.0, 1.0), sla.solve_triangular(L, U, lower=True, trans="T", check_finite=False)
+
+
 def _cholesky(S: Floats) -> Floats:
-    if not len(S):
-        return S
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(S), EPS))
     correlation = S * scale[:, None] * scale[None, :]
     for lift in (0.0, 1e-13, 1e-11, 1e-9):

@@ -275,12 +275,12 @@ def _of_block(block: Block, rows: Rows) -> Moments | None:
     p = rows.d + len(rows.target_names)
     if weight == 0:
         return _wrap(rows, 0, 0.0, np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros(p, dtype=np.int64))
-    sparse = sp.issparse(block.X)
-    if sparse and block.X.nnz <= SPARSE_DENSITY * rows.d * len(block):
+    if not sp.issparse(block.source):
+        sums = _dense_sums(block, weight)
+    elif block.X.nnz <= SPARSE_DENSITY * rows.d * len(block):
         sums = _sparse_sums(block, weight)
     else:
-        X = block.X.toarray() if sparse else block.X
-        sums = _dense_sums(X, block.y, w, weight)
+        sums = _dense_sums(_dense(block), weight)
     return None if sums is None else _wrap(rows, n, weight, *sums)
 
 
@@ -300,14 +300,20 @@ def _wrap(rows: Rows, n: int, weight: float, high: Floats, low: Floats, scaled: 
     )
 
 
+def _dense(block: Block) -> Block:
+    return Block(block.X.toarray(), block.y, block.weight, block.start)
+
+
 def _dense_sums(
-    X: Any, y: Floats | None, w: Floats | None, weight: float, exponents: Ints | None = None
+    block: Block, weight: float, exponents: Ints | None = None
 ) -> tuple[Floats, Floats, Floats, Ints] | None:
-    m, d = X.shape
+    y, w = block.y, block.weight
+    m, d = len(block), block.source.shape[1]
     p = d + (0 if y is None else y.shape[1])
     heavy = 0 if w is None else int(w.argmax())
     # Shifting by one of the rows costs nothing and bounds cancellation: |x₀ − mean|² ≤ n · variance.
-    shift = np.concatenate([X[heavy], () if y is None else y[heavy]], dtype=np.float64)
+    first = block.part(slice(heavy, heavy + 1))[0]
+    shift = np.concatenate([first, () if y is None else y[heavy]], dtype=np.float64)
     if exponents is not None:
         shift = np.ldexp(shift, -exponents)
     panel = max(PANEL_CELLS // (p + 1), 64)
@@ -317,11 +323,11 @@ def _dense_sums(
             rows = slice(start, min(start + panel, m))
             Z = scratch("products", rows.stop - start, p + 1)
             if exponents is None:
-                np.subtract(X[rows], shift[:d], out=Z[:, :d])
+                np.subtract(block.part(rows), shift[:d], out=Z[:, :d])
                 if y is not None:
                     np.subtract(y[rows], shift[d:], out=Z[:, d:p])
             else:
-                Z[:, :d] = X[rows]
+                Z[:, :d] = block.part(rows)
                 if y is not None:
                     Z[:, d:p] = y[rows]
                 np.ldexp(Z[:, :p], -exponents, out=Z[:, :p])
@@ -335,13 +341,13 @@ def _dense_sums(
                 G = Z.T @ Z
         diagonal = np.diagonal(G)[:p]
         if exponents is None and not _squares_fit(diagonal).all():
-            wanted = _block_exponents(X, y, diagonal, shift)
+            wanted = _block_exponents(block.X, y, diagonal, shift)
             if wanted is None:
                 return None
             if wanted.any():
-                return _dense_sums(X, y, w, weight, wanted)
+                return _dense_sums(block, weight, wanted)
     sums = G[:p, p]
-    scaled = _add_outer(G[:p, :p], sums / np.sqrt(weight), sign=-1.0)
+    scaled = _add_outer(G[:p, :p].copy(), sums / np.sqrt(weight), sign=-1.0)
     np.fill_diagonal(scaled, np.maximum(np.diagonal(scaled), 0.0))
     high, low = _two_sum(shift, sums / weight)
     if exponents is None:
@@ -390,7 +396,7 @@ def _sparse_sums(block: Block, weight: float) -> tuple[Floats, Floats, Floats, I
         diagonal = np.diagonal(G)
         empty = np.concatenate([np.bincount(X.indices, minlength=d) == 0, np.zeros(p - d, dtype=bool)])
         if not (_squares_fit(diagonal) | empty).all():
-            return _dense_sums(block.X.toarray(), y, w, weight)
+            return _dense_sums(_dense(block), weight)
     sums = np.concatenate([side[:, -1], corner[:-1, -1]])
     scaled = _add_outer(G, sums / np.sqrt(weight), sign=-1.0)
     np.fill_diagonal(scaled, np.maximum(np.diagonal(scaled), 0.0))
@@ -399,12 +405,8 @@ def _sparse_sums(block: Block, weight: float) -> tuple[Floats, Floats, Floats, I
 
 
 def _add_outer(matrix: Floats, vector: Floats, sign: float = 1.0) -> Floats:
-    """matrix ± vector vectorᵀ in place, exactly symmetric; matrix is whole, or all but the border of its base."""
-    whole = matrix if matrix.flags.c_contiguous else matrix.base
-    assert whole is not None
-    padded = vector if whole is matrix else np.append(vector, 0.0)
-    dger(sign, padded, padded, a=whole.T, overwrite_a=1)
-    return matrix
+    """matrix ± vector vectorᵀ in place, exactly symmetric."""
+    return dger(sign, vector, vector, a=matrix.T, overwrite_a=1).T
 
 
 def _rescaled(matrix: Floats, change: Ints) -> Floats:
