@@ -98,6 +98,6 @@ peers = {
     "sklearn": sklearn,
     "LIMIT": limit,
 }
-targets = [("celer", 1), ("skglm", 1), ("sklearn", 1)]
+targets = [("celer", 3), ("skglm", 3), ("sklearn", 3)]
 judge = {"gap": (1, 1.05 * GAP)}
 warm = 0.02
