@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests bench examples
+SOURCES := src tests bench docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help learn test lint types layers bench bench-quick format clean
+.PHONY: help learn test lint types layers bench format clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

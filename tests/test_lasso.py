@@ -302,6 +302,17 @@ def test_triangles_are_refused():
         gm.Lasso(0.1).fit(gm.triangle(*problem(20)))
 
 
+def test_solvers_by_name():
+    X, y = problem(21)
+    a, b = gm.Lasso(0.1, solver="gram").fit(X, y), gm.Lasso(0.1, solver="rows").fit(X, y)
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-10)
+    assert (a.certificate_.through, b.certificate_.through) == ("moments", "rows")
+    with pytest.raises(ValueError, match="needs the rows themselves"):
+        gm.Lasso(0.1, solver="rows").fit(gm.moments(X, y))
+    with pytest.raises(ValueError, match="solver is 'lars'; it must be one of 'auto', 'gram', 'rows'"):
+        gm.Lasso(solver="lars").fit(X, y)
+
+
 def test_columns_too_large_to_square():
     X = np.random.default_rng(0).standard_normal((10, 1100))
     X[:, 7] *= 1e170

@@ -235,6 +235,8 @@ def test_frame_columns_are_matched_by_name():
     assert list(model.summary().coefficients["name"]) == ["intercept", *"abcde"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame.rename(columns={"a": "z"}))
+    with pytest.raises(ValueError, match="found 'b' where 'a' was"):
+        model.predict(gm.scan(frame[list("bacde")]))
 
 
 def test_several_targets_share_one_pass():
@@ -268,3 +270,28 @@ def test_blas_threads_are_given_back():
     before = counts()
     gm.LinearRegression().fit(*problem(16))
     assert counts() == before
+
+
+@pytest.mark.parametrize("make", [gm.LinearRegression, lambda **o: gm.Ridge(0.1, **o), lambda **o: gm.Ridge(cv=4, **o)])
+@pytest.mark.parametrize("shape", [(80, 5), (4, 9)])
+def test_solvers_by_name(make, shape):
+    X, y = problem(17, *shape)
+    reference = make().fit(X, y)
+    assert reference.solver_.reason
+    qr = make(solver="qr").fit(X, y)
+    np.testing.assert_allclose(qr.coef_, reference.coef_, rtol=1e-7, atol=1e-9)
+    if shape[0] > shape[1]:
+        cholesky = make(solver="cholesky").fit(X, y)
+        assert cholesky.certificate_.through == "moments"
+        assert qr.certificate_.through == "triangle"
+        np.testing.assert_allclose(cholesky.coef_, reference.coef_, rtol=1e-9)
+
+
+def test_solvers_that_cannot_be_had():
+    X, y = problem(18)
+    with pytest.raises(ValueError, match="needs a triangular factor"):
+        gm.LinearRegression(solver="qr").fit(gm.moments(X, y))
+    with pytest.raises(ValueError, match="needs cross-products"):
+        gm.LinearRegression(solver="cholesky").fit(gm.triangle(X, y))
+    with pytest.raises(ValueError, match="solver is 'sag'; it must be one of 'auto', 'cholesky', 'qr'"):
+        gm.LinearRegression(solver="sag").fit(X, y)

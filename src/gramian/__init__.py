@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.models": ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "TotalLeastSquares"],
     },
     {
+        "charts": "gramian.charts",
         "losses": "gramian.objective.losses",
         "penalties": "gramian.objective.penalties",
         "selection": "gramian.selection",

@@ -19,6 +19,7 @@ def attach(
 
     def __getattr__(name: str) -> Any:
         if name in home:
+            import_module("gramian._sklearn")  # the quick way, before the room imports scikit-learn the usual way
             value = getattr(import_module(home[name]), name)
         elif name in modules:
             value = import_module(modules[name])

@@ -43,6 +43,17 @@ def test_import_is_lazy():
     assert found.stdout.strip() == "[]"
 
 
+def test_a_first_fit_leaves_scipy_stats_alone_and_whole():
+    code = (
+        "import sys, gramian as gm; gm.LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.5]); "
+        "assert 'scipy.stats' not in sys.modules; "
+        "from sklearn.utils.fixes import _mode; print(_mode([1, 2, 2]).mode[0], end=' '); "
+        "import scipy.stats; print(scipy.stats.norm.cdf(0.0))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["2", "0.5"]
+
+
 def test_least_squares_needs_no_compiler_and_no_extra():
     code = (
         "import sys, gramian as gm; gm.LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.5]); "

@@ -1,7 +1,6 @@
 """What every linear estimator shares: its sources of data, its predictions, its summary and its chart."""
 
 from abc import abstractmethod
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._charted import Charted
 from gramian.models.summary import Summary
 from gramian.rows import Block, Rows, scan
 from gramian.solvers.certificate import Certificate, Solver
@@ -25,7 +25,7 @@ class Interval(NamedTuple):
     high: Floats
 
 
-class LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """A linear prediction x ↦ intercept_ + coef_ · x, however it was fitted."""
 
     coef_: Floats
@@ -87,6 +87,13 @@ class LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     f"X has {X.d} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                     "as input."
                 )
+            known = getattr(self, "feature_names_in_", None)
+            if known is not None and X.names is not None and X.names != tuple(known):
+                wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
+                raise ValueError(
+                    f"The feature names should match those of the fit, in order: found {wrong[0]!r} where "
+                    f"{wrong[1]!r} was."
+                )
             return X
         rows = scan(X)
         validate_data(self, X, skip_check_array=True, reset=False)
@@ -138,12 +145,6 @@ class LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
             coefs = np.column_stack([np.broadcast_to(self.intercept_, t), coefs])
         table: dict[str, Any] = {"name": np.array(names * t, dtype=object), "estimate": coefs.reshape(-1)}
         return table if t == 1 else {"target": np.repeat(np.arange(t), len(names)), **table}
-
-    def chart(self, kind: str | None = None, *, theme: str = "light") -> Any:
-        """One Altair chart of the fit (extra `app`); `kind` chooses which where there are several."""
-        check_is_fitted(self)
-        # Charts stand to the right of the models, so they are looked up by name when one is asked for.
-        return import_module("gramian.charts").chart(self, kind, theme=theme)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,9 +3,9 @@
 from typing import Any
 
 from gramian.models.inference import InferentialModel
-from gramian.models.parameters import flag
+from gramian.models.parameters import choice, flag
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.quadratic import solve
+from gramian.solvers.quadratic import ROADS, solve
 from gramian.solvers.wide import shortest
 
 
@@ -19,6 +19,8 @@ class LinearRegression(InferentialModel):
     ----------
     fit_intercept : bool
         Whether to fit b.
+    solver : "auto", "cholesky" or "qr"
+        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
 
     Attributes
     ----------
@@ -44,19 +46,21 @@ class LinearRegression(InferentialModel):
     array([5.78])
     """
 
-    def __init__(self, *, fit_intercept: bool = True) -> None:
+    def __init__(self, *, fit_intercept: bool = True, solver: str = "auto") -> None:
         self.fit_intercept = fit_intercept
+        self.solver = solver
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
+        road = choice("solver", self.solver, ROADS)
         data = self._source(X, y, sample_weight)
         one = data.one_target
-        if isinstance(data, Rows) and data.n < data.d:
+        if isinstance(data, Rows) and data.n < data.d and road == "auto":
             solution = shortest(data, intercept=intercept)
         else:
-            solution = solve(data, intercept=intercept)
+            solution = solve(data, intercept=intercept, road=road)
         self._set_coefficients(solution.coef, solution.intercept, one)
         self._set_inference(solution, one)
         self.certificate_, self.solver_ = solution.certificate, solution.solver

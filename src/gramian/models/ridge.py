@@ -14,11 +14,11 @@ from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
 from gramian.solvers.factor import quadratic
-from gramian.solvers.quadratic import Penalty, Solution, solve
+from gramian.solvers.quadratic import ROADS, Penalty, Solution, solve
 from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
-from gramian.statistics.gram import block_moments
+from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
 GRID = 50
@@ -70,6 +70,8 @@ class Ridge(InferentialModel):
         Penalise the coefficients of the features divided by their standard deviation (learned in each training part).
     fit_intercept : bool
         Whether to fit b, which is never penalised.
+    solver : "auto", "cholesky" or "qr"
+        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
 
     Attributes
     ----------
@@ -105,6 +107,7 @@ class Ridge(InferentialModel):
         penalty_factors: Any = None,
         standardize: bool = False,
         fit_intercept: bool = True,
+        solver: str = "auto",
     ) -> None:
         self.alpha = alpha
         self.alphas = alphas
@@ -114,6 +117,7 @@ class Ridge(InferentialModel):
         self.penalty_factors = penalty_factors
         self.standardize = standardize
         self.fit_intercept = fit_intercept
+        self.solver = solver
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
@@ -121,6 +125,7 @@ class Ridge(InferentialModel):
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
         parameters.rule(self.rule)
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
+        road = parameters.choice("solver", self.solver, ROADS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         penalty = self._penalty(data.d)
         back, fitted, moments = None, data, None
@@ -136,7 +141,7 @@ class Ridge(InferentialModel):
         elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
             moments = fitted if isinstance(fitted, Moments) else fitted.sum(block_moments(fitted))
             self._set_path(moments, grid, penalty, intercept, back)
-        solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments)
+        solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
         if back is not None:
             assert isinstance(data, Rows)
             solution = widen(solution, data, back)

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian.rows.base import Array, Block, Rows
 
@@ -58,10 +57,3 @@ class MemoryRows(Rows):
             return part
         part = self.X if stop - start == self.n else self.X[start:stop]
         return part if part.dtype in (np.float64, np.float32) else part.astype(np.float64)
-
-
-def column_means(X: Any, weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Weighted means of the columns, dense or sparse."""
-    n = X.shape[0]
-    w = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    return np.asarray(X.T @ w, dtype=np.float64)

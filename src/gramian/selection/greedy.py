@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._charted import Charted
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.reading import feature_count, fold_moments, read, refuse_more
 from gramian.selection.refits import Refits
@@ -61,7 +62,7 @@ class _Judge(Protocol):
     def take(self, j: int) -> None: ...
 
 
-class GreedySelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select features one at a time by cross-validation, forward from none or backward from all.
 
     L(S) is the cross-validated loss of the estimator on the features S. Forward, each step adds argmin_j L(S ∪ {j});

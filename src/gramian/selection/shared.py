@@ -10,7 +10,7 @@ from gramian.selection.scores import Scores, between, join, scores_of
 from gramian.selection.splits import Plan, split_sums
 from gramian.solvers.ridge_path import validation_loss
 from gramian.statistics import Moments
-from gramian.statistics.gram import block_moments
+from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
 Path = tuple[Floats, Floats]  # coefficients (A, d, t) and intercepts (A, t)

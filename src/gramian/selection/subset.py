@@ -12,6 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._charted import Charted
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.leaps import best_subsets
 from gramian.selection.reading import Columns, feature_count, fold_moments, read, refuse_more
@@ -22,7 +23,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.factor import Factor, factor_of_quadratic, quadratic
 from gramian.solvers.quadratic import solve
 from gramian.statistics import Moments
-from gramian.statistics.gram import block_moments
+from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,7 +60,7 @@ class SubsetPath:
     se: Floats | None = None
 
 
-class BestSubset(RegressorMixin, SelectorMixin, BaseEstimator):
+class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     """Least squares on the subset of features with the smallest residual, exactly: the L0 problem, up to 30 features.
 
     minimise Σ w (y − b − cᵀx)² over c with at most k non-zero entries, for every k.

@@ -17,7 +17,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from gramian.statistics import Moments
-from gramian.statistics.gram import NOTHING, magnitude
+from gramian.statistics.scaling import NOTHING, magnitude
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,7 +13,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from gramian.statistics import Moments, Triangle
-from gramian.statistics.gram import NOTHING, magnitude
+from gramian.statistics.scaling import NOTHING, magnitude
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -132,14 +132,6 @@ class Factor:
         """Residual cross-products (t, t) of coefficients in the given units, by 2**y."""
         left = self.C - self.R @ self.scaled(coef)
         return self.rest + left.T @ left
-
-    def gradient(self, coef: Floats) -> float:
-        """Largest |x_jᵀ(y − Xw)| relative to ‖x_j‖‖y‖ over columns and targets."""
-        left = self.R.T @ (self.C - self.R @ self.scaled(coef))
-        norms = np.linalg.norm(self.R, axis=0)[:, None]
-        total = np.sqrt(np.diagonal(self.rest) + (self.C**2).sum(axis=0))[None, :]
-        size = norms * total
-        return float(np.max(np.abs(left) / np.where(size > 0, size, 1.0), initial=0.0))
 
     def inverse(self) -> Floats:
         """F (d, r) with FFᵀ the (pseudo-)inverse of the Gram matrix of the scaled columns."""

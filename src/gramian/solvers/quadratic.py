@@ -28,7 +28,7 @@ from gramian.solvers.factor import (
     quadratic,
 )
 from gramian.statistics import Moments, Triangle
-from gramian.statistics.gram import block_moments
+from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
 from gramian.warnings import PrecisionWarning
 
@@ -38,6 +38,7 @@ Ints = NDArray[np.int64]
 REFINABLE = 1e6  # condition number up to which refinement on a Cholesky factor converges at once
 CLEAR_RESIDUAL = 1e-3  # share of yᵀy below which a residual computed by subtraction has lost three digits
 TOLERANCE = 1e-8
+ROADS = ("auto", "cholesky", "qr")
 LARGEST = 1e120
 
 
@@ -105,16 +106,28 @@ def solve(
     alpha: float = 0.0,
     penalty: Penalty | None = None,
     moments: Moments | None = None,
+    road: str = "auto",
 ) -> Solution:
-    """Certified coefficients from data in any form; `moments` where a pass over the same rows was made already."""
+    """Certified coefficients from data in any form.
+
+    `moments`, where a pass over the same rows was made already, are used again. `road` is one of `ROADS`: "auto" takes
+    the cheapest that carries the digits, the others are taken whatever they carry.
+    """
     penalty = penalty or Penalty()
     with single_threaded_blas(), np.errstate(under="ignore"):
         if isinstance(data, Triangle):
+            if road == "cholesky":
+                raise ValueError('solver="cholesky" needs cross-products: fit from the rows or from gm.moments.')
             return _through_triangle(data, intercept, alpha, penalty, "a triangle was given")
         if isinstance(data, Moments):
+            if road == "qr":
+                raise ValueError('solver="qr" needs a triangular factor: fit from the rows or from gm.triangle.')
             return _through_moments(data, None, intercept, alpha, penalty)
+        if road == "qr":
+            origin = None if moments is None else moments.mean
+            return _through_triangle(data.sum(block_triangle(data, origin)), intercept, alpha, penalty, "asked for")
         sums = moments if moments is not None else data.sum(block_moments(data))
-        return _through_moments(sums, data, intercept, alpha, penalty)
+        return _through_moments(sums, None if road == "cholesky" else data, intercept, alpha, penalty)
 
 
 def _through_moments(moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: Penalty) -> Solution:

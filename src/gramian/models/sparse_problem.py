@@ -1,0 +1,189 @@
+"""The lasso and elastic-net problem in its two forms: on cross-products, and on the rows themselves.
+
+Each knows its largest alpha, its path over a grid, and the validation losses of that path.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.rows import Block, Rows, parallel_map
+from gramian.selection.shared import FoldMoments
+from gramian.selection.splits import Plan, plan
+from gramian.solvers.certificate import Solver
+from gramian.solvers.factor import factor_of_quadratic, quadratic
+from gramian.solvers.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram
+from gramian.solvers.working_set import Table, WidePath, wide_path
+from gramian.statistics import Moments
+from gramian.statistics.products import block_moments
+
+Floats = NDArray[np.float64]
+
+
+class Settings(Protocol):
+    """What a problem reads of its estimator."""
+
+    alpha: Any
+    cv: Any
+    fit_intercept: bool
+    max_iter: int
+
+
+class OnGram:
+    """The problem on cross-products: from moments, or from one pass over rows."""
+
+    through = "moments"
+    solver = Solver("active set on the Gram matrix", "the d × d Gram matrix fits: exact along the whole path")
+
+    def __init__(self, data: Rows | Moments, model: Settings, shrinkage: Shrinkage) -> None:
+        self.data = data
+        self.model = model
+        self.shrinkage = shrinkage
+        self.folds: FoldMoments | None = None
+        if isinstance(data, Moments):
+            total = data
+        elif isinstance(model.alpha, str):
+            self.folds = FoldMoments(data, plan(model.cv, data))
+            total = self.folds.total
+        else:
+            total = data.sum(block_moments(data))
+        self.total = quadratic(total, intercept=model.fit_intercept)
+        self.reach = 1e-3 if total.n > total.d else 1e-2
+
+    def top(self) -> float:
+        if self.shrinkage.l1_ratio == 0:
+            return (
+                1e2
+                * float(np.max(np.ldexp(np.diagonal(self.total.G), 2 * self.total.x), initial=0.0))
+                / self.total.weight
+            )
+        return largest_alpha(self.total, self.shrinkage)
+
+    def losses(self, alphas: Floats) -> tuple[Floats, None]:
+        assert self.folds is not None
+
+        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats]:
+            q = quadratic(split[0], intercept=self.model.fit_intercept)
+            return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)[:2]
+
+        return self.folds.losses(parallel_map(of_split, self.folds.splits)), None
+
+    def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
+        coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.model.max_iter)
+        found = [gap_on_gram(self.total, c, a, self.shrinkage) for c, a in zip(coefs, alphas, strict=True)]
+        return coefs, intercepts, np.array([o for o, _ in found]), np.array([g for _, g in found]), rounds
+
+    def condition(self, coef: Floats) -> float:
+        return factor_of_quadratic(self.total).condition() if self.total.d <= 500 else np.nan
+
+    def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
+        q = self.total
+        z = np.ldexp(coef, q.x[:, None] - q.y[None, :])
+        residual = np.diagonal(q.yy) - 2 * (q.B * z).sum(axis=0) + ((q.G @ z) * z).sum(axis=0)
+        return _facts(residual, np.diagonal(q.yy), q.weight, objective, int((coef != 0).sum()))
+
+
+class OnRows:
+    """The problem on the matrix itself, for more columns than a Gram matrix should have."""
+
+    through = "rows"
+    solver = Solver(
+        "working sets on the rows", "more columns than rows: inner products only of the columns that matter"
+    )
+    reach = 1e-2
+
+    def __init__(self, rows: Rows, model: Settings, shrinkage: Shrinkage) -> None:
+        self.model = model
+        self.shrinkage = shrinkage
+        self.rows = rows
+        self.block: Block = rows.collect()
+        X = self.block.X
+        if not np.isfinite(X.sum()):
+            rows.refuse_nonfinite()
+        weight = np.ones(rows.n) if self.block.weight is None else self.block.weight
+        self.weight = weight
+        assert self.block.y is not None
+        self.tables = [self._table(weight, target) for target in range(self.block.y.shape[1])]
+        squares = self.tables[0].squares()
+        if not np.isfinite(squares).all() or (squares > 1e200).any():
+            j = int(np.argmax(~(squares <= 1e200)))
+            raise ValueError(f"Column {rows.name(j)} is too large to be squared; divide it by its magnitude first.")
+        self._plans: list[Plan] = plan(model.cv, rows) if isinstance(model.alpha, str) else []
+
+    def _table(self, weight: Floats, target: int) -> Table:
+        assert self.block.y is not None
+        return Table(self.block.X, self.block.y[:, target], weight / weight.sum(), self.model.fit_intercept)
+
+    def _weights(self, table: Table) -> tuple[Floats, Floats]:
+        size = np.ones(self.rows.d) if self.shrinkage.factors is None else self.shrinkage.factors
+        measure = np.sqrt(np.maximum(table.squares(), 0.0)) if self.shrinkage.standardize else np.ones(self.rows.d)
+        ratio = self.shrinkage.l1_ratio
+        return 0.5 * ratio * size * measure, (1.0 - ratio) * size * measure**2
+
+    def top(self) -> float:
+        largest = 0.0
+        for table in self.tables:
+            l1, _ = self._weights(table)
+            b = np.abs(table.correlations(table.y))
+            penalised = l1 > 0
+            largest = max(largest, float(np.max(b[penalised] / l1[penalised], initial=0.0)))
+        return largest
+
+    def _solve(self, table: Table, alphas: Floats) -> WidePath:
+        return wide_path(table, alphas, *self._weights(table), self.model.max_iter)
+
+    def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
+        found = [self._solve(table, alphas) for table in self.tables]
+        return (
+            np.stack([path.coefs for path in found], axis=2),
+            np.stack([path.intercepts for path in found], axis=1),
+            np.sum([path.objectives for path in found], axis=0),
+            np.max([path.gaps for path in found], axis=0),
+            np.min([path.rounds for path in found], axis=0),
+        )
+
+    def losses(self, alphas: Floats) -> tuple[Floats, None]:
+        """Each training part is the table with the test rows' weights set to zero: nothing is copied."""
+        tests = []
+        for part in self._plans:
+            labels = part.folds.labels(0, self.rows.n)
+            if part.leave_one_out:
+                tests += [(labels != row, labels == row) for row in range(self.rows.n)]
+            else:
+                known = labels >= 0
+                tests += [
+                    (known & train[labels], known & test[labels])
+                    for train, test in zip(part.train, part.test, strict=True)
+                ]
+        y, X = self.block.y, self.block.X
+        assert y is not None
+
+        def of_split(split: tuple[Any, Any]) -> Floats:
+            train, test = split
+            loss = np.zeros(len(alphas))
+            w = self.weight[test] / self.weight[test].sum()
+            for target in range(y.shape[1]):
+                path = self._solve(self._table(np.where(train, self.weight, 0.0), target), alphas)
+                errors = y[test, target][:, None] - (X[test] @ path.coefs.T + path.intercepts)
+                loss += w @ errors**2
+            return loss / y.shape[1]
+
+        return np.column_stack(parallel_map(of_split, tests)), None
+
+    def condition(self, coef: Floats) -> float:
+        return np.nan
+
+    def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
+        residual, total = [], []
+        for target, table in enumerate(self.tables):
+            r = table.y - np.asarray(table.X @ coef[:, target]) + table.mean @ coef[:, target]
+            residual.append(float(table.weight @ r**2))
+            total.append(float(table.weight @ table.y**2))
+        return _facts(np.array(residual), np.array(total), float(self.weight.sum()), objective, int((coef != 0).sum()))
+
+
+def _facts(residual: Floats, total: Floats, weight: float, objective: float, nonzero: int) -> dict[str, Any]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(total > 0, 1.0 - residual / total, 1.0)
+    return {"r2": float(r2[0]) if len(r2) == 1 else r2, "n": weight, "nonzero": nonzero, "objective": objective}
