@@ -293,3 +293,9 @@ def test_functions_are_checked_in_transform():
         gm.FunctionFeatures().fit(sp.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match="read-only"):
         gm.FunctionFeatures([lambda X: np.add(X, 1, out=X)]).fit(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("kind", [gm.PolynomialFeatures, gm.RadialBasisFeatures, gm.FunctionFeatures])
+def test_moments_are_not_rows(kind):
+    with pytest.raises(ValueError, match="needs the rows, and Moments hold only their sums"):
+        kind().fit(gm.moments(np.eye(3)))

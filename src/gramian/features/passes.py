@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +12,36 @@ from sklearn.utils.validation import validate_data
 from gramian.rows import Block, Rows, scan
 
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class SavedMoments(Protocol):
+    """What `gm.moments` gives, as far as a scaler needs it."""
+
+    n: int
+    d: int
+    weight: float
+    names: tuple[str, ...] | None
+    scaled: Floats
+    exponents: NDArray[np.int64]
+
+    @property
+    def mean(self) -> Floats: ...
+
+
+def is_moments(X: Any) -> TypeGuard[SavedMoments]:
+    """Whether X is `gm.Moments`, told by its fields: this room stands to the left of statistics."""
+    return isinstance(X, SavedMoments)
 
 
 def read(estimator: Any, X: Any, *, fitting: bool, sample_weight: Any = None) -> Rows:
     """Rows of X; the estimator remembers their columns when fitting and compares them otherwise."""
+    if is_moments(X):
+        raise ValueError(
+            f"{type(estimator).__name__} needs the rows, and Moments hold only their sums: give the data, or gm.scan "
+            "of them."
+        )
     rows = scan(X, sample_weight=sample_weight)
     unknown = rows is X or (rows.names is not None and not hasattr(X, "shape"))  # to scikit-learn: Rows, lazy frames
     if not unknown:

@@ -1,34 +1,29 @@
 """`StandardScaler`: columns with mean 0 and standard deviation 1."""
 
-from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.features.passes import Array, checked, fill, kept_dtype, read, refuse_other_columns, remember_columns
+from gramian.features.passes import (
+    Array,
+    SavedMoments,
+    checked,
+    fill,
+    is_moments,
+    kept_dtype,
+    read,
+    refuse_other_columns,
+    remember_columns,
+)
 from gramian.features.spread import spread_of
 from gramian.rows import Block, Rows, scan, scratch
 
 Floats = NDArray[np.float64]
 
 HUGE = 2.0**1000  # columns beyond are divided by four first, so that a difference of two numbers stays in range
-
-
-@runtime_checkable
-class SavedMoments(Protocol):
-    """What `gm.moments` gives, as far as a scaler needs it."""
-
-    n: int
-    d: int
-    weight: float
-    names: tuple[str, ...] | None
-    scaled: Floats
-    exponents: NDArray[np.int64]
-
-    @property
-    def mean(self) -> Floats: ...
 
 
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -166,8 +161,3 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "Subtracting the mean would make sparse X dense: set with_mean=False, or give X.toarray() if it "
                 "fits in memory."
             )
-
-
-def is_moments(X: Any) -> TypeGuard[SavedMoments]:
-    """Whether X is `gm.Moments`, told by its fields: this room stands to the left of statistics."""
-    return isinstance(X, SavedMoments)

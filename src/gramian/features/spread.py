@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, scratch
+from gramian.rows.scaling import two_sum
 
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, Floats, Floats]  # mean, what its rounding left, standard deviation
@@ -37,7 +38,7 @@ class Spread:
         share = other.weight / weight
         # Half the difference is a float even where the difference itself is beyond the float range.
         half = (0.5 * other.mean_high - 0.5 * self.mean_high) + (0.5 * other.mean_low - 0.5 * self.mean_low)
-        mean_high, mean_low = _two_sum(self.mean_high, self.mean_low + half * (2.0 * share))
+        mean_high, mean_low = two_sum(self.mean_high, self.mean_low + half * (2.0 * share))
         inside = np.hypot(self.deviation * np.sqrt(1.0 - share), other.deviation * np.sqrt(share))
         between = half * (2.0 * np.sqrt(share * (1.0 - share)))
         constant = self.constant & other.constant & (self.mean_high == other.mean_high)
@@ -79,7 +80,7 @@ def _about_a_row(X: Any, share: Floats) -> Sums:
         rest = share @ Z
         np.multiply(Z, Z, out=Z)
         variance = share @ Z - rest * rest
-        return *_two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
+        return *two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
 
 
 def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
@@ -105,10 +106,3 @@ def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, NDArray[n
     mean = np.where(constant, np.ldexp(smallest.astype(np.float64), -exponents), mean)
     rest = np.where(constant, 0.0, rest)
     return np.ldexp(mean, exponents), np.ldexp(rest, exponents), np.ldexp(deviation, exponents), constant
-
-
-def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as a rounded sum and its rounding error."""
-    total = a + b
-    rest = total - a
-    return total, (a - (total - rest)) + (b - rest)

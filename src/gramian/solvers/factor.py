@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from gramian.rows.scaling import NOTHING, magnitude
 from gramian.statistics import Moments, Triangle
-from gramian.statistics.scaling import NOTHING, magnitude
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

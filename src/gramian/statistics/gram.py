@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.statistics.file import read_arrays, write_arrays
-from gramian.statistics.scaling import (
+from gramian.rows.scaling import (
     NOTHING,
     SAFE_EXPONENT,
     Floats,
@@ -17,6 +16,7 @@ from gramian.statistics.scaling import (
     squares_fit,
     two_sum,
 )
+from gramian.statistics.file import read_arrays, write_arrays
 
 
 @dataclass(eq=False)

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian.rows import Block, Rows, scan, scratch
+from gramian.rows.scaling import SAFE_EXPONENT, Floats, Ints, add_outer, magnitude, squares_fit, two_sum
 from gramian.statistics.gram import Moments
-from gramian.statistics.scaling import SAFE_EXPONENT, Floats, Ints, add_outer, magnitude, squares_fit, two_sum
 
 PANEL_CELLS = 2**18  # numbers multiplied out at once: two megabytes, what a core's cache and its neighbours hold
 SPARSE_DENSITY = 0.1  # sparse blocks with a larger share of non-zeros are multiplied as dense ones

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, scan, scratch
-from gramian.statistics.scaling import NOTHING, SAFE_EXPONENT, Floats, Ints, magnitude
+from gramian.rows.scaling import NOTHING, SAFE_EXPONENT, Floats, Ints, magnitude
 
 EXTENDED_WORK = 2_000_000  # m · p² up to which a factor is computed in extended precision
 
