@@ -45,6 +45,13 @@ def test_scikit_learns_alpha_is_n_times_ours():
     np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-9)
 
 
+def test_alphas_without_end():
+    X, y = problem(20)
+    strong = gm.Ridge(1e290).fit(X, y)
+    np.testing.assert_allclose(strong.coef_ * 1e290, gm.Ridge(1e200).fit(X, y).coef_ * 1e200, rtol=1e-9)
+    np.testing.assert_allclose(gm.Ridge(1e-300).fit(X, y).coef_, gm.LinearRegression().fit(X, y).coef_, rtol=1e-9)
+
+
 def test_zero_alpha_is_least_squares():
     X, y = problem(2)
     np.testing.assert_array_equal(gm.Ridge(0.0).fit(X, y).coef_, gm.LinearRegression().fit(X, y).coef_)
@@ -287,6 +294,7 @@ def test_a_grid_with_a_number_gives_the_path():
         ({"cv": [([0, 1], [1, 2])]}, ValueError, "row 1 in both"),
         ({"cv": [([], [1, 2])]}, ValueError, "no training rows"),
         ({"cv": gm.selection.KFold(200)}, ValueError, "200 folds with 90 rows"),
+        ({"cv": 200}, ValueError, "200 folds with 90 rows"),
         ({"rule": "median"}, ValueError, "rule is 'median'"),
         ({"matrix": np.eye(3)}, ValueError, "matrix has shape"),
         ({"matrix": np.full((6, 6), np.nan)}, ValueError, "matrix contains NaN"),

@@ -12,6 +12,7 @@ from gramian.rows import CountedFolds, Folds, LabelledFolds, Rows
 T = TypeVar("T")
 Bools = NDArray[np.bool_]
 MOST_ATOMS = 64
+FEW = 5  # the usual number of folds, which fewer rows than that make smaller
 
 
 class KFold:
@@ -89,7 +90,7 @@ def plan(cv: Any, rows: Rows) -> list[Plan]:
     if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
         raise ValueError(f"cv is {cv!r}; the number of folds is a whole number of at least 2.")
     if isinstance(cv, int | np.integer):
-        cv = KFold(min(int(cv), rows.n))
+        cv = KFold(min(int(cv), rows.n) if cv <= FEW else int(cv))
     if isinstance(cv, KFold):
         if cv.n_splits > rows.n:
             raise ValueError(f"Cannot have {cv.n_splits} folds with {rows.n} rows (n_samples): use fewer folds.")

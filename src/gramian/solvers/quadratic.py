@@ -39,7 +39,7 @@ REFINABLE = 1e6  # condition number up to which refinement on a Cholesky factor 
 CLEAR_RESIDUAL = 1e-3  # share of yᵀy below which a residual computed by subtraction has lost three digits
 TOLERANCE = 1e-8
 ROADS = ("auto", "cholesky", "qr")
-LARGEST = 1e120
+LARGEST = 1e152
 
 
 @dataclass(frozen=True, eq=False)
