@@ -302,6 +302,17 @@ def test_triangles_are_refused():
         gm.Lasso(0.1).fit(gm.triangle(*problem(20)))
 
 
+@pytest.mark.parametrize("solver", ["gram", "rows"])
+@pytest.mark.parametrize("seed", range(6))
+def test_an_elastic_net_may_use_more_columns_than_rows(solver, seed):
+    X, y = problem(seed, 12, 40, rho=10.0)
+    X[:, 1], X[:, 3] = X[:, 0], X[:, 4] - X[:, 5]
+    model = gm.ElasticNet(1e-3, l1_ratio=0.05, solver=solver).fit(X, y)
+    assert (model.coef_ != 0).sum() > 12
+    assert max(g for _, _, g in model.history_) < 1e-9
+    assert gap(X, y, model.coef_, model.intercept_, 1e-3, 0.05) < 1e-9
+
+
 def test_solvers_by_name():
     X, y = problem(21)
     a, b = gm.Lasso(0.1, solver="gram").fit(X, y), gm.Lasso(0.1, solver="rows").fit(X, y)

@@ -73,8 +73,9 @@ class Table:
 class _WorkingSet:
     """Some columns with their inner products and the state of the active-set solver on them."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, curved: bool) -> None:
         self.table = table
+        self.curved = curved  # an l2 part lets more columns than rows be active
         self.member = np.zeros(table.X.shape[1], dtype=bool)
         self.index = np.zeros(0, dtype=np.int64)
         self.k = 0
@@ -85,7 +86,7 @@ class _WorkingSet:
         held = self.__dict__.copy()
         self.Z = np.empty((capacity, n))
         self.G = np.empty((capacity, capacity))
-        self.L = np.zeros((min(capacity, n + 1),) * 2)
+        self.L = np.zeros((capacity if self.curved else min(capacity, n + 1),) * 2)
         self.z, self.sign = np.zeros(capacity), np.zeros(capacity)
         self.active, self.place = np.zeros(capacity, dtype=np.int64), np.zeros(capacity, dtype=np.int64)
         if m:
@@ -156,7 +157,8 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
     b = table.correlations(table.y)
     yy = float(table.weight @ table.y**2)
     slack = 1e-12 * float(np.abs(b).max(initial=0.0))
-    working = _WorkingSet(table)
+    curved = bool((l2 > 0).any())
+    working = _WorkingSet(table, curved)
     constant = table.squares() <= (4 * np.finfo(float).eps * table.mean) ** 2
     count = len(alphas)
     out = WidePath(
@@ -164,7 +166,6 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
     )
     g, before = b, np.inf
     root = np.sqrt(table.weight)
-    curved = bool((l2 > 0).any())
     rounds_failed = False
     for a, alpha in enumerate(alphas):
         bar = 2.0 * alpha - min(before, alpha * 2.0) if np.isfinite(before) else alpha
