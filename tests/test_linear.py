@@ -112,6 +112,19 @@ def test_dependent_columns(kind, shape):
     assert model.certificate_.holds
 
 
+def test_dependence_among_columns_far_from_zero():
+    """What 2a − b is rounded by, far from zero, is no direction of its own."""
+    rng = np.random.default_rng(16)
+    X = rng.standard_normal((40, 5))
+    X[:, 3] += 1000.0
+    X[:, 4] = 2 * X[:, 0] - X[:, 3]
+    y = X[:, 0] + rng.standard_normal(40)
+    model = gm.LinearRegression().fit(X, y)
+    assert model.certificate_.rank == 4
+    assert model.certificate_.holds
+    np.testing.assert_allclose(model.predict(X), gm.LinearRegression().fit(X[:, :4], y).predict(X[:, :4]), rtol=1e-7)
+
+
 @pytest.mark.parametrize("power", [-150, -30, 30, 150])
 def test_scales_from_1e_minus_150_to_1e150(power):
     X, y = problem(5)

@@ -237,6 +237,19 @@ def test_more_columns_than_rows(shape):
     assert model.path_.coefs.shape == (4, shape[1])
 
 
+def test_wide_tables_of_unlike_columns():
+    """Certified in the columns given, not in the rotated ones; a constant column is what the intercept stands for."""
+    X, y = problem(22, 9, 20)
+    X = X * 10.0 ** np.linspace(-3, 3, 20)
+    X[:, 0] = 7.3
+    for intercept in (True, False):
+        model = gm.Ridge(0.01, fit_intercept=intercept).fit(X, y)
+        coef, _ = ridge(X, y, 0.01, intercept=intercept)
+        np.testing.assert_allclose(model.coef_, coef, rtol=1e-7, atol=1e-12)
+        assert model.certificate_.value < 1e-10
+        assert (model.coef_[0] == 0) == intercept
+
+
 def test_wide_sparse_equals_wide_dense():
     import scipy.sparse as sp
 

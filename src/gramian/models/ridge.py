@@ -144,7 +144,7 @@ class Ridge(InferentialModel):
         solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
         if back is not None:
             assert isinstance(data, Rows)
-            solution = widen(solution, data, back)
+            solution = widen(solution, data, back, alpha, self._penalty(data.d).diagonal, intercept)
         self._finish(solution, alpha, data.one_target)
         return self
 

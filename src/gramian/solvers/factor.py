@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 EPS = float(np.finfo(np.float64).eps)
 
 MOMENTS_CARRY = 500.0  # condition number of the scaled columns up to which squaring leaves ten digits
+MOST_NOISE = 1e-8
 GRAM_BLIND = 1e7  # beyond it, cross-products in float64 know nothing of the smallest direction
 
 
@@ -98,7 +99,7 @@ class Factor:
         """Whether R is triangular and so far from singular that its columns are surely independent."""
         keep = ~self.constant
         triangular = not np.tril(self.R, -1).any() and not self.R[:, keep][self.constant].any()
-        return bool(keep.any() and triangular and self._reciprocal > 1e3 * self.d * self.tolerance)
+        return bool(keep.any() and triangular and self._reciprocal > 10 * self.d * self.tolerance)
 
     def solve(self) -> Floats:
         """Least-squares coefficients (d, t) in the given units; of minimum norm there if the rank is deficient."""
@@ -210,7 +211,7 @@ def factor_of_triangle(triangle: Triangle, *, intercept: bool) -> Factor:
         constant=constant,
         mean=triangle.exact_mean if intercept else np.zeros(d + t),
         weight=triangle.weight,
-        tolerance=8 * max(triangle.precision, EPS) * np.sqrt(max(d, 4)),
+        tolerance=_noise(np.linalg.norm(top, axis=0), offset, triangle.weight, triangle.precision),
         through="triangle",
         intercept=intercept,
         extended=(exact[:d, :d], exact[:d, d:]) if exact.dtype == np.longdouble else None,
@@ -229,7 +230,7 @@ class Quadratic:
     constant: NDArray[np.bool_]
     mean: Floats
     weight: float
-    precision: float
+    noise: float
     intercept: bool
 
     @property
@@ -258,7 +259,7 @@ def quadratic(moments: Moments, *, intercept: bool) -> Quadratic:
         constant=constant,
         mean=moments.mean if intercept else np.zeros_like(moments.mean),
         weight=moments.weight,
-        precision=moments.precision,
+        noise=_noise(np.where(constant, 0.0, spread), offset, moments.weight, moments.precision),
         intercept=intercept,
     )
 
@@ -277,7 +278,7 @@ def factor_of_quadratic(q: Quadratic) -> Factor:
         constant=q.constant,
         mean=q.mean,
         weight=q.weight,
-        tolerance=max(np.sqrt(8 * EPS * max(q.d, 4)), 8 * q.precision),
+        tolerance=max(np.sqrt(8 * EPS * max(q.d, 4)), q.noise),
         through="moments",
         intercept=q.intercept,
     )
@@ -307,6 +308,16 @@ def root_of(G: Floats, B: Floats, constant: NDArray[np.bool_]) -> tuple[Floats, 
         R[np.ix_(rows, keep)] = root[:, None] * vectors[:, good].T
         C[rows] = (vectors[:, good].T @ B[keep]) / root[:, None]
     return R, C
+
+
+def _noise(norms: Floats, offset: Floats, weight: float, precision: float) -> float:
+    """Relative size of singular values that rounding of the data alone can make.
+
+    A number is rounded relative to its distance from zero, not from its mean: columns far from zero are noisier.
+    """
+    varies = norms > 0
+    far = float(np.max(offset[varies] * np.sqrt(weight) / norms[varies], initial=1.0))
+    return min(8 * max(precision, EPS) * float(np.sqrt(max(len(norms), 4))) * far, max(MOST_NOISE, 8 * precision))
 
 
 def _balance(norms: Floats) -> Ints:

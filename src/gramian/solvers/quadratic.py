@@ -170,7 +170,7 @@ def _through_triangle(triangle: Triangle, intercept: bool, alpha: float, penalty
         constant=plain.constant,
         mean=plain.mean,
         weight=plain.weight,
-        precision=triangle.precision,
+        noise=plain.tolerance,
         intercept=intercept,
     )
     return _solution(q, plain, factor, factor.solve(), alpha, penalty, "triangle", solver)
@@ -301,6 +301,8 @@ def _certificate(
     value = float(np.max(np.abs(gradient) / np.where(size > 0, size, 1.0), initial=0.0))
     varying = int((~factor.constant).sum())
     deficient = factor.rank < varying
+    # Directions that are only rounding are left out, with what gradient they have.
+    tolerance = max(TOLERANCE, 10 * factor.tolerance) if deficient and through == "triangle" else TOLERANCE
     condition = plain.condition()
     loss = factor.scaled_condition * EPS * (factor.scaled_condition if through == "moments" and alone else 1.0)
     digits = int(np.clip(-np.log10(max(loss, 1e-16)), 0, 15))
@@ -331,8 +333,8 @@ def _certificate(
     return Certificate(
         kind="gradient",
         value=value,
-        tolerance=TOLERANCE,
-        holds=value <= TOLERANCE and carried,
+        tolerance=tolerance,
+        holds=value <= tolerance and carried,
         rank=factor.rank,
         condition=condition,
         through=through,

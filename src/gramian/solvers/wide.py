@@ -56,15 +56,47 @@ def _by_kernel(X: sp.csr_array) -> tuple[Floats, Floats]:
     return U[:, good] * root, np.asarray(X.T @ (U[:, good] / root))
 
 
-def widen(solution: Solution, rows: Rows, back: Callable[[Floats], Floats]) -> Solution:
-    """A solution for the narrowed rows, turned back to the columns given."""
+def widen(
+    solution: Solution,
+    rows: Rows,
+    back: Callable[[Floats], Floats],
+    alpha: float,
+    factors: Floats | None,
+    intercept: bool,
+) -> Solution:
+    """A ridge solution for the narrowed rows, turned back to the columns given and certified there."""
+    block = rows.collect()
+    assert block.y is not None
     coef = back(solution.coef)
     d, t = coef.shape
+    w = np.ones(rows.n) if block.weight is None else block.weight
+    X = block.X.astype(np.float64, copy=False)
     mean = np.zeros(d + t)
-    if solution.mean.any():
-        block = rows.collect()
-        w = np.ones(rows.n) if block.weight is None else block.weight
-        mean[:d], mean[d:] = np.asarray(block.X.T @ w) / w.sum(), solution.mean[-t:]
+    if intercept:
+        mean[:d], mean[d:] = np.asarray(X.T @ w) / w.sum(), (w @ block.y) / w.sum()
+        if not sp.issparse(X):
+            coef[np.ptp(X, axis=0) == 0] = 0.0  # rounding, of a column that the intercept stands for
+    y = block.y - mean[d:]
+    pull = alpha * w.sum() * (np.ones(d) if factors is None else factors)[:, None]
+    squares = np.asarray((X.multiply(X) if sp.issparse(X) else X * X).T @ w) - w.sum() * mean[:d] ** 2
+    size = np.sqrt(np.maximum(squares, 0.0))[:, None] * np.sqrt(w @ y**2)[None, :]
+
+    def gradient(coef: Floats) -> tuple[Floats, float]:
+        """Xᵀr of the centred columns, and the largest entry of the objective's gradient relative to its terms."""
+        r = (y - np.asarray(X @ coef) + mean[:d] @ coef) * w[:, None]
+        inner = np.asarray(X.T @ r) - np.outer(mean[:d], r.sum(axis=0))
+        inner[squares <= 1e-24 * w.sum() * mean[:d] ** 2] = 0.0
+        terms = size + pull * np.abs(coef)
+        return inner, float(np.max(np.abs(inner - pull * coef) / np.where(terms > 0, terms, 1.0), initial=0.0))
+
+    inner, value = gradient(coef)
+    if alpha > 0:
+        # At the minimum pull · coef = Xᵀr: column by column more accurate than a rotation, unless alpha is tiny.
+        other = inner / pull
+        better = gradient(other)[1]
+        if better < value:
+            coef, value = other, better
+    certificate = replace(solution.certificate, value=value, holds=value <= solution.certificate.tolerance)
     spread = solution.spread
     if spread is not None:
         small = d * spread.shape[1] <= MOST_SPREAD
@@ -73,6 +105,8 @@ def widen(solution: Solution, rows: Rows, back: Callable[[Floats], Floats]) -> S
     return replace(
         solution,
         coef=coef,
+        intercept=mean[d:] - mean[:d] @ coef if intercept else np.zeros(t),
+        certificate=certificate,
         spread=spread,
         x=np.zeros(d, dtype=np.int64),
         mean=mean,
