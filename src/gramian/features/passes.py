@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from gramian.rows import Block, Rows, scan
+from gramian.rows.columns import remember_columns
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -51,15 +52,6 @@ def read(estimator: Any, X: Any, *, fitting: bool, sample_weight: Any = None) ->
     else:
         refuse_other_columns(estimator, rows)
     return rows
-
-
-def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> None:
-    """What scikit-learn's `validate_data` does when fitting, for tables that it does not know."""
-    estimator.n_features_in_ = d
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def refuse_other_columns(estimator: Any, rows: Rows) -> None:

@@ -16,10 +16,10 @@ from gramian.features.passes import (
     kept_dtype,
     read,
     refuse_other_columns,
-    remember_columns,
 )
 from gramian.features.spread import spread_of
 from gramian.rows import Block, Rows, scan, scratch
+from gramian.rows.columns import remember_columns
 
 Floats = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian._charted import Charted
 from gramian.models.summary import Summary
 from gramian.rows import Block, Rows, scan
+from gramian.rows.columns import remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.statistics import Moments, Triangle
 
@@ -47,11 +48,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(self._needs_rows(type(X).__name__))
             if not X.target_names:
                 raise ValueError("The data have no target: give y (or target=) to gm.scan or gm.moments.")
-            self.n_features_in_ = X.d
-            if X.names is not None:
-                self.feature_names_in_ = np.array(X.names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+            remember_columns(self, X.d, X.names)
             return X
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")

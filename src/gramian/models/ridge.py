@@ -128,9 +128,10 @@ class Ridge(InferentialModel):
         road = parameters.choice("solver", self.solver, ROADS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         penalty = self._penalty(data.d)
+        factors = penalty.diagonal
         back, fitted, moments = None, data, None
         if isinstance(data, Rows) and data.n < data.d and self._turns(penalty):
-            fitted, back = narrow(data, penalty.diagonal)
+            fitted, back = narrow(data, factors)
             penalty = Penalty()
         for name in ("scores_", "path_"):
             if hasattr(self, name):
@@ -144,7 +145,7 @@ class Ridge(InferentialModel):
         solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
         if back is not None:
             assert isinstance(data, Rows)
-            solution = widen(solution, data, back, alpha, self._penalty(data.d).diagonal, intercept)
+            solution = widen(solution, data, back, alpha, factors, intercept)
         self._finish(solution, alpha, data.one_target)
         return self
 

@@ -61,7 +61,7 @@ class TotalLeastSquares(LinearModel):
         d, t = data.d, len(data.target_names)
         if data.n <= 1:
             raise ValueError(f"A plane cannot be fitted to n_samples = {data.n}: 1 sample. Give at least 2 rows.")
-        with single_threaded_blas(), np.errstate(under="ignore"):
+        with np.errstate(under="ignore"):
             root, exponents, mean, weight, through = _root(data, intercept)
             top = int(exponents.max())
             scaled = np.ldexp(root, (exponents - top)[None, :])

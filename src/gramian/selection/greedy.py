@@ -128,7 +128,6 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_features = n_features
         self.cv = cv
 
-    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Select features for the prediction of y.
 

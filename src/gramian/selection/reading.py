@@ -3,10 +3,10 @@
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import validate_data
 
 from gramian.rows import Block, Rows, scan
+from gramian.rows.columns import remember_columns
 from gramian.selection.shared import FoldMoments
 from gramian.selection.splits import Plan
 from gramian.statistics import Moments, Triangle
@@ -43,11 +43,7 @@ def read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows | Moments:
             raise ValueError(f"{name} cannot be fitted from a Triangle: give the data, or gm.scan of them.")
         if not X.target_names:
             raise ValueError(f"These {kind} have no target: give y (or target=) to gm.scan or gm.moments.")
-        estimator.n_features_in_ = X.d
-        if X.names is not None:
-            estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        remember_columns(estimator, X.d, X.names)
         return X
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
