@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/classification.md"])
 def test_code_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
@@ -46,7 +46,14 @@ def test_pictures_are_there(tmp_path):
 
 
 def test_links_and_tests_exist():
-    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/guide.md", "docs/coverage.md"):
+    for page in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/guide.md",
+        "docs/classification.md",
+        "docs/coverage.md",
+    ):
         text = (ROOT / page).read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#]+)\)", text):
             assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), (page, link)

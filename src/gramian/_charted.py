@@ -1,4 +1,4 @@
-"""What lets a fitted object draw itself."""
+"""What lets fitted models and results draw themselves."""
 
 from importlib import import_module
 from typing import Any
@@ -6,18 +6,40 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 
-class Charted:
-    """Adds `chart()`."""
+class Drawn:
+    """Adds `chart()` to a result."""
 
-    def chart(self, kind: str | None = None, *, theme: str = "light") -> Any:
-        """One Altair chart of the fit (extra `app`); `kind` chooses which where there are several.
+    def chart(
+        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+    ) -> Any:
+        """One Altair chart (extra `app`); `kind` chooses which where there are several.
 
         Parameters
         ----------
         kind : str, optional
-            "coefficients", "path", "scores" or "selection", as far as the fit has them.
+            Of the fit alone "coefficients", "path", "scores" or "selection", as far as it has them. With X and y of a
+            classifier "roc", "pr", "calibration", "confusion", and "boundary" of two features, which needs no y; of a
+            regressor "residuals". Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its
+            predictions.
+        X : array, data frame, sparse matrix or Rows, optional
+            Rows to predict; `Rows` bring their target and weights.
+        y : array (n,), optional
+            Their target.
+        sample_weight : array (n,), optional
+            Weights are counts.
         theme : "light" or "dark"
         """
-        check_is_fitted(self)
         # Charts stand to the right of everything that draws itself, so they are looked up by name when asked for.
-        return import_module("gramian.charts").chart(self, kind, theme=theme)
+        return import_module("gramian.charts").chart(self, kind, X, y, sample_weight=sample_weight, theme=theme)
+
+
+class Charted(Drawn):
+    """Adds `chart()` to an estimator, which has to be fitted."""
+
+    def chart(
+        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+    ) -> Any:
+        check_is_fitted(self)
+        return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)
+
+    chart.__doc__ = Drawn.chart.__doc__

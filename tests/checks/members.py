@@ -6,9 +6,11 @@ import pkgutil
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import gramian
+
+SHORT = (gramian.Classifier, gramian.LogisticRegression, gramian.Regressor, gramian.SVC)
 
 
 def public_modules() -> list[Any]:
@@ -43,8 +45,18 @@ def estimators() -> list[Any]:
             for parameter in inspect.signature(kind).parameters.values()
             if parameter.default is inspect.Parameter.empty
         ]
-        found.append(kind(**{name: gramian.LinearRegression() for name in needs if name == "estimator"}))
+        inner = gramian.LogisticRegression(alpha=0.01) if _classifies(kind) else gramian.LinearRegression()
+        given: dict[str, Any] = {name: inner for name in needs if name == "estimator"}
+        if kind is gramian.TunedThreshold:
+            given["cv"] = 3  # one check has a class of three rows
+        if issubclass(kind, SHORT):  # still chosen, from fewer: the checks fit hundreds of times
+            given |= {"alphas": 4, "cv": 3}
+        found.append(kind(**given))
     return found
+
+
+def _classifies(kind: type) -> bool:
+    return issubclass(kind, ClassifierMixin)
 
 
 def members(base: type, variants: dict[str, list[dict[str, Any]]] | None = None) -> list[Any]:

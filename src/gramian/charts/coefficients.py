@@ -8,11 +8,12 @@ import numpy as np
 from gramian.charts.axis import linear_axis
 from gramian.charts.text import Floats, feature_names, labels, number, plain, used
 from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.objective.losses import Logistic, Poisson
 
 MOST_ROWS = 40
 MOST_TARGETS = 3
 STEP = 22
-AXIS = "change of the prediction for one unit of the feature"
+AXIS = "change of the {what} for one unit of the feature"
 
 
 def draw(model: Any, look: Look) -> Any:
@@ -22,14 +23,15 @@ def draw(model: Any, look: Look) -> Any:
     names = columns["name"][0]
     shown = dict(zip(order.tolist(), labels(names[order]), strict=True))
     targets = len(columns["estimate"])
+    sides = _sides(model, columns)
     if targets > MOST_TARGETS:
-        notes.append(f"the first {MOST_TARGETS} of {targets} targets")
+        notes.append(f"the first {MOST_TARGETS} of {targets} {'classes' if hasattr(model, 'classes_') else 'targets'}")
     panels = []
     for target in range(min(targets, MOST_TARGETS)):
         one = {key: values[target] for key, values in columns.items()}
         records = [_record(one, int(j), shown[int(j)]) for j in order]
-        panel = _panel(records, look, min(targets, MOST_TARGETS), first=target == 0)
-        panels.append(panel if targets == 1 else panel.properties(title=_small(f"target {target}", look)))
+        panel = _panel(records, look, min(targets, MOST_TARGETS), _axis_title(model, targets), first=target == 0)
+        panels.append(panel if targets == 1 else panel.properties(title=_small(sides[target], look)))
     whole = panels[0] if targets == 1 else alt.hconcat(*panels, spacing=24)
     finding, legend = _finding(columns)
     return whole.properties(title=title(finding, _facts(model, facts), "; ".join([*legend, *notes])))
@@ -44,6 +46,28 @@ def _columns(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     summary = model.summary()
     columns = {key: np.asarray(values).reshape(targets, -1)[:, -d:] for key, values in summary.coefficients.items()}
     return columns, summary.facts
+
+
+def _sides(model: Any, columns: dict[str, Any]) -> list[str]:
+    """What each row of coefficients is for: a target, a class, or a pair of classes."""
+    targets = len(columns["estimate"])
+    if "class" in columns:
+        return labels(f"class {plain(name)}" for name in columns["class"][:, 0])
+    if targets == len(getattr(model, "classes_", ())):
+        return labels(f"class {plain(name)}" for name in np.asarray(model.classes_).tolist())
+    return [f"target {target}" for target in range(targets)]
+
+
+def _axis_title(model: Any, targets: int) -> str:
+    """What changes with a feature: the prediction, its logarithm, the log-odds of a class, or the decision for it."""
+    loss = getattr(model, "_loss", None)
+    if not hasattr(model, "classes_"):
+        return AXIS.format(what="logarithm of the prediction" if isinstance(loss, Poisson) else "prediction")
+    if targets > 1:
+        return "change for one unit"
+    towards = labels(np.asarray(model.classes_).tolist())[-1]
+    what = "log-odds of {}" if isinstance(loss, Logistic) else "decision for {}"
+    return AXIS.format(what=what.format(towards))
 
 
 def _largest(estimates: Floats) -> tuple[Any, list[str]]:
@@ -66,7 +90,7 @@ def _record(column: dict[str, Any], j: int, label: str) -> dict[str, Any]:
     return record | {"kind": "unsure" if unsure else "sure"}
 
 
-def _panel(records: list[dict[str, Any]], look: Look, panels: int, *, first: bool) -> Any:
+def _panel(records: list[dict[str, Any]], look: Look, panels: int, axis: str, *, first: bool) -> Any:
     base = alt.Chart(rows(records)).encode(
         y=alt.Y(
             "label:N",
@@ -82,7 +106,7 @@ def _panel(records: list[dict[str, Any]], look: Look, panels: int, *, first: boo
     x = alt.X(
         "estimate:Q",
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False),
-        axis=linear_axis(AXIS, low, high, tickCount=7 if panels == 1 else 4),
+        axis=linear_axis(axis, low, high, tickCount=7 if panels == 1 else 4),
     )
     zero = alt.Chart(rows([{"estimate": 0.0}])).mark_rule(color=look.muted, strokeWidth=1).encode(x=x)
     colour = alt.Color("kind:N", legend=None, scale=_scale(look.accent, look.muted))

@@ -1,42 +1,83 @@
-"""Which charts a fitted model has, and the one door to them."""
+"""Which charts there are of a fitted model or of a result, and the doors to them."""
 
 from importlib import import_module
 from typing import Any
 
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
 THEMES = ("light", "dark")
+# Results of gm.selection by the name of their class, and the chart of each.
+RESULTS = {
+    "BiasVariance": "decomposition",
+    "Comparison": "comparison",
+    "Curves": "curves",
+    "Evaluation": "evaluation",
+}
+OF_PREDICTIONS = ("roc", "pr", "calibration", "confusion", "residuals")
 
 
-def kinds(model: Any) -> list[str]:
-    """The kinds of chart that a fitted model has, by what it knows about itself.
+def kinds(model: Any, *, data: bool = False) -> list[str]:
+    """The kinds of chart that a fitted model has, by what it knows about itself; with `data`, those of X and y too.
 
     >>> import gramian as gm
-    >>> kinds(gm.Ridge(alpha=1.0).fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0]))
-    ['coefficients']
+    >>> model = gm.Ridge(alpha=1.0).fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0])
+    >>> kinds(model), kinds(model, data=True)
+    (['coefficients'], ['coefficients', 'residuals'])
     """
-    path = getattr(model, "path_", None)
+    result = _result(model)
+    if result is not None:
+        return [result, *(_of_evaluation(model) if data and result == "evaluation" else [])]
+    inside = _inside(model)
+    path = getattr(inside, "path_", None)
     has = {
-        "selection": hasattr(path, "sizes") and getattr(path, "mean", None) is not None and hasattr(model, "support_"),
+        "selection": hasattr(path, "sizes") and getattr(path, "mean", None) is not None and hasattr(inside, "support_"),
         "path": len(getattr(path, "alphas", ())) > 1,
-        "scores": hasattr(model, "scores_"),
-        "coefficients": hasattr(model, "coef_"),
+        "scores": hasattr(inside, "scores_"),
+        "coefficients": hasattr(inside, "coef_"),
+        "boundary": _plane(model) and (data or _knows_its_place(inside)),
     }
-    return [kind for kind, there in has.items() if there]
+    found = [kind for kind, there in has.items() if there]
+    return found + (_of_data(model) if data else [])
 
 
-def chart(model: Any, kind: str | None = None, *, theme: str = "light") -> Any:
-    """One Altair chart of a fitted model.
+def chart(
+    model: Any,
+    kind: str | None = None,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    theme: str = "light",
+) -> Any:
+    """One Altair chart of a fitted model, of its predictions, or of a result of `gm.selection`.
 
     Parameters
     ----------
-    model : fitted estimator
-    kind : "coefficients", "path", "scores" or "selection", optional
-        Coefficients with their 95 % intervals where theory gives them; their path over alpha; the validation loss over
-        alpha; the validation loss over the number of features. By default the path above the validation loss where
-        alpha was chosen, else the first of selection, path, coefficients that there is.
+    model : fitted estimator or result
+        Ours, or any classifier or regressor of scikit-learn's protocol.
+    kind : str, optional
+        Of the fit alone: "coefficients" with their 95 % intervals where theory gives them; "path" over alpha; "scores",
+        the validation loss over alpha; "selection", the validation loss over the number of features.
+        Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
+        is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
+        Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
+        too, given y.
+        By default, with data the boundary of two features, else the ROC curve of two classes, the confusion of more,
+        or the residuals; without data the path above the validation loss where alpha was chosen, else the first of
+        selection, path, coefficients that there is.
+    X : array, data frame, sparse matrix or Rows, optional
+        Rows to predict; `Rows` bring their target and weights.
+    y : array (n,), optional
+        Their target.
+    sample_weight : array (n,), optional
+        Weights are counts.
     theme : "light" or "dark"
+
+    Notes
+    -----
+    Charts hold at most some thousand marks, however many rows there are: the small print says what is left out.
 
     Examples
     --------
@@ -44,28 +85,192 @@ def chart(model: Any, kind: str | None = None, *, theme: str = "light") -> Any:
     >>> model = gm.LinearRegression().fit([[1.0], [2.0], [4.0], [5.0]], [1.0, 2.0, 3.0, 5.0])
     >>> chart(model).to_dict()["title"]["text"]
     ['The one coefficient is clearly not zero']
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [4.0, 1.0]], ["no", "no", "yes", "yes"]
+    >>> chart(gm.SVC(alpha=0).fit(X, y), "boundary", X, y).to_dict()["title"]["text"]
+    ['Every row lies on the right side of the boundary']
     """
-    check_is_fitted(model)
+    result = _result(model)
+    if result is None:
+        check_is_fitted(model)
+    _check_theme(theme)
+    X, y, sample_weight = _data(X, y, sample_weight)
+    data = X is not None or y is not None
+    name = type(model).__name__
+    available = kinds(model, data=True)
+    if not available:
+        raise ValueError(f"{name} has nothing to draw: no coefficients, path or scores, and it predicts nothing.")
+    if kind is not None and kind not in available:
+        raise ValueError(f"This {name} has no chart {kind!r}; {_choice(model, available)}")
+    parts = [kind] if kind is not None else _default(model, available, X, y)
+    for part in parts:
+        _refuse_missing(model, part, X, y, sample_weight, data)
+    look = _look(theme)
+    drawn = [_draw(model, part, look, X, y, sample_weight) for part in parts]
+    return import_module("gramian.charts.theme").finished(drawn, look)
+
+
+def trajectories(models: Any, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light") -> Any:
+    """Several solvers on one problem: the objective above the best found over the iterations, one line a model.
+
+    Given the data of the fit and models with a `gm.charts.Recorder` among their callbacks, also the paths over the
+    contours of the objective, for two coefficients or for one and an intercept. With two and an intercept, contours are
+    those with the intercept at its best.
+
+    Parameters
+    ----------
+    models : dict from name to fitted model
+        Which differ in their solver alone.
+    X, y, sample_weight : optional
+        The data of the fit, for the paths.
+    theme : "light" or "dark"
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> solvers = {"Newton": "newton", "conjugate gradients": "newton-cg"}
+    >>> models = {n: gm.LogisticRegression(alpha=0.01, solver=s).fit(X, y > 140) for n, s in solvers.items()}
+    >>> gm.charts.trajectories(models).to_dict()["title"]["text"][0]
+    'Newton closes the gap to a millionth in'
+    """
+    _check_theme(theme)
+    if not isinstance(models, dict) or not models:
+        raise TypeError(f"models is {type(models).__name__}; it must be a dict from names to fitted models, not empty.")
+    for model in models.values():
+        check_is_fitted(model)
+    X, y, sample_weight = _data(X, y, sample_weight)
+    if (X is None) != (y is None):
+        raise ValueError("The paths over the objective need both X and y; without paths, leave both out.")
+    look = _look(theme)
+    drawn = import_module("gramian.charts.progress").draw(models, look, X, y, sample_weight)
+    return import_module("gramian.charts.theme").finished([drawn], look)
+
+
+def _check_theme(theme: Any) -> None:
     if theme not in THEMES:
         raise ValueError(f"theme is {theme!r}; it must be 'light' or 'dark'.")
-    available = kinds(model)
-    name = type(model).__name__
-    if not available:
-        raise ValueError(f"{name} has nothing to draw: no coefficients, path or scores.")
-    if kind is not None and kind not in available:
-        raise ValueError(f"This {name} has no chart {kind!r}; it has {', '.join(map(repr, available))}.")
+
+
+def _look(theme: str) -> Any:
     try:
         import_module("altair")
     except ImportError as error:
         raise ImportError(INSTALL) from error
-    style = import_module("gramian.charts.theme")
-    parts = [kind] if kind is not None else _default(available)
-    look = style.LOOKS[theme]
-    drawn = [import_module(f"gramian.charts.{part}").draw(model, look) for part in parts]
-    return style.finished(drawn, look)
+    return import_module("gramian.charts.theme").LOOKS[theme]
 
 
-def _default(available: list[str]) -> list[str]:
+def _data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    if X is None and y is None and sample_weight is None:
+        return None, None, None
+    return import_module("gramian.charts.judged").read_given(X, y, sample_weight)
+
+
+# what there is
+
+
+def _result(model: Any) -> str | None:
+    """The chart of a result of `gm.selection`; None for an estimator."""
+    kind = RESULTS.get(type(model).__name__)
+    return kind if kind is not None and not hasattr(model, "fit") else None
+
+
+def _inside(model: Any) -> Any:
+    """The model that was fitted, where a classifier is around it and knows nothing of its own."""
+    own = any(hasattr(model, name) for name in ("coef_", "path_", "scores_"))
+    return getattr(model, "estimator_", model) if not own and _classifies(model) else model
+
+
+def _classifies(model: Any) -> bool:
+    return hasattr(model, "predict") and hasattr(model, "classes_") and bool(is_classifier(model))
+
+
+def _plane(model: Any) -> bool:
+    return _classifies(model) and getattr(model, "n_features_in_", 0) == 2
+
+
+def _knows_its_place(model: Any) -> bool:
+    return hasattr(model, "support_vectors_") or (hasattr(model, "means_") and hasattr(model, "covariances_"))
+
+
+def _of_data(model: Any) -> list[str]:
+    if _classifies(model):
+        probable = hasattr(model, "predict_proba")
+        ranks = ["roc", "pr"] if probable or hasattr(model, "decision_function") else []
+        return [*ranks, *(["calibration"] if probable else []), "confusion"]
+    return ["residuals"] if hasattr(model, "predict") and is_regressor(model) else []
+
+
+def _of_evaluation(found: Any) -> list[str]:
+    if found.classes is None:
+        return ["residuals"]
+    return ["confusion", *(["roc", "pr", "calibration"] if found.probabilities is not None else [])]
+
+
+def _choice(model: Any, available: list[str]) -> str:
+    alone = kinds(model)
+    more = [kind for kind in available if kind not in alone]
+    has = f"it has {', '.join(map(repr, alone))}." if alone else ""
+    given = "y" if _result(model) is not None else "X and y"
+    text = f"{'given' if not alone else 'Given'} {given} it has {'also ' if alone else ''}{', '.join(map(repr, more))}."
+    return " ".join(part for part in (has, text if more else "") if part)
+
+
+# what is drawn
+
+
+def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
+    if X is not None or y is not None:
+        for kind in ("boundary", "residuals"):
+            if kind in available and not (kind == "boundary" and X is None):
+                return [kind]
+        ranked = "roc" in available and len(_classes(model)) == 2
+        wanted = ["roc", "confusion"] if ranked else ["confusion"]
+        found = [kind for kind in wanted if kind in available]
+        if not found:
+            name = type(model).__name__
+            raise ValueError(f"{name} predicts nothing that X and y could be compared with: leave them out.")
+        return found[:1]
     if "path" in available and "scores" in available:
         return ["path", "scores"]
-    return [next(kind for kind in ("selection", "path", "coefficients", "scores") if kind in available)]
+    alone = kinds(model)
+    if not alone:
+        raise ValueError(f"This {type(model).__name__} has no chart of the fit alone; {_choice(model, available)}")
+    order = ("selection", "path", "coefficients", "scores", "boundary")
+    return [next((kind for kind in order if kind in alone), alone[0])]
+
+
+def _classes(model: Any) -> Any:
+    return model.classes if _result(model) is not None else model.classes_
+
+
+def _refuse_missing(model: Any, kind: str, X: Any, y: Any, sample_weight: Any, data: bool) -> None:
+    """Refuse data that a chart needs and does not get, or gets and does not need."""
+    name = type(model).__name__
+    if kind in OF_PREDICTIONS:
+        if _result(model) is not None:
+            if X is not None:
+                raise ValueError(f"{name} holds predictions already: give y for the chart {kind!r}, and leave X out.")
+        elif X is None:
+            missing = "X and y" if y is None else "X"
+            raise ValueError(f"The chart {kind!r} is of predictions: give {missing}, rows to predict and their target.")
+        if y is None:
+            raise ValueError(f"The chart {kind!r} compares predictions with the truth: give y, the target of the rows.")
+    elif kind == "boundary":
+        if X is None and (y is not None or sample_weight is not None):
+            raise ValueError("y and sample_weight are of the rows of X: give X too.")
+    elif data or sample_weight is not None:
+        raise ValueError(f"The chart {kind!r} is of the fit alone: leave X, y and sample_weight out.")
+
+
+def _draw(model: Any, kind: str, look: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    module = import_module(f"gramian.charts.{kind}")
+    if kind == "boundary":
+        return module.draw(model, look, X, y, sample_weight)
+    if kind not in OF_PREDICTIONS:
+        return module.draw(_inside(model) if _result(model) is None else model, look)
+    judged = import_module("gramian.charts.judged")
+    what = "measured" if kind == "residuals" else "decided"
+    if _result(model) is not None:
+        return module.draw(getattr(judged, f"{what}_in")(model, y, sample_weight), look)
+    return module.draw(getattr(judged, f"{what}_by")(model, X, y, sample_weight), look)

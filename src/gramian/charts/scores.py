@@ -15,13 +15,18 @@ RULES = {
     "best": "The smallest validation loss is at alpha {alpha}",
     "one_se": "Alpha {alpha} is the strongest within one standard error of the best",
 }
+NEIGHBORS = {
+    "best": "The smallest validation loss is with {alpha} neighbours",
+    "one_se": "{alpha} neighbours are the most within one standard error of the best",
+}
+NEIGHBORS_TITLE = "← smoother\u2003·\u2003neighbours\u2003·\u2003closer →"
 
 
 def draw(model: Any, look: Look) -> Any:
     """Mean over the folds and a band of one standard error; rules at the best alpha and at the chosen one."""
     scores = model.scores_
     alphas, mean, se = (np.asarray(part, dtype=np.float64) for part in (scores.alphas, scores.mean, scores.se))
-    axis = AlphaAxis.over(alphas)
+    axis = AlphaAxis.over(alphas, title=NEIGHBORS_TITLE) if hasattr(scores, "neighbors") else AlphaAxis.over(alphas)
     vertical = ValueAxis.over(float((mean - se).min()), float((mean + se).max()), "validation loss")
     x, y = axis.encoding(), vertical.encoding("loss")
     columns = zip(axis.place(alphas), alphas, mean, se, strict=True)
@@ -38,7 +43,7 @@ def draw(model: Any, look: Look) -> Any:
     ]
     tooltip = [
         alt.Tooltip(f"{key}:Q", title=text, format=".4~g")
-        for key, text in (("given", "alpha"), ("loss", "loss"), ("se", "± se"))
+        for key, text in (("given", _what(scores)), ("loss", "loss"), ("se", "± se"))
     ]
     base = alt.Chart(rows(records)).encode(x=x)
     few = len(alphas) <= FEW
@@ -78,9 +83,14 @@ def _words(scores: Any) -> tuple[str, str, str]:
     folds = np.asarray(scores.folds).shape[1]
     chosen = scores.chosen
     rule = getattr(scores, "rule", "best")
-    finding = RULES.get(rule, "Alpha {alpha} is chosen").format(alpha=number(scores.alphas[chosen]))
-    what = f"rule {rule!r} · mean of {folds:,} folds ± one standard error: "
+    rules, what = (NEIGHBORS if hasattr(scores, "neighbors") else RULES), _what(scores)
+    finding = rules.get(rule, what.capitalize() + " {alpha} is chosen").format(alpha=number(scores.alphas[chosen]))
+    how = f"rule {rule!r} · mean of {folds:,} folds ± one standard error: "
     loss = f"{number(scores.mean[chosen], 4)} ± {number(scores.se[chosen], 2)}"
     side = "largest" if scores.best == 0 else "smallest"
-    edge = f"The best alpha is the {side} of the grid: a wider grid might do better." if scores.at_boundary else ""
-    return finding, what + loss, edge
+    edge = f"The best {what} is the {side} of the grid: a wider grid might do better." if scores.at_boundary else ""
+    return finding, how + loss, edge
+
+
+def _what(scores: Any) -> str:
+    return "number of neighbours" if hasattr(scores, "neighbors") else "alpha"

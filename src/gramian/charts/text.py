@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 LONGEST_NAME = 30
+NO_BREAK = "\u00a0"  # a space at which no line ends
 _JOINER = "\u200d"  # holds emoji together, though Python does not call it printable
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -67,6 +68,44 @@ def number(value: float, digits: int = 3) -> str:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         text = f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     return text.replace("-", "−")
+
+
+def share(value: float) -> str:
+    """A number from 0 to 1 with three digits, and more where it would be rounded to 1.
+
+    >>> share(0.98765), share(0.99994), share(1.0)
+    ('0.988', '0.99994', '1')
+    """
+    return number(value, 3 if value <= 0.999 or value >= 1.0 else -int(np.floor(np.log10(1.0 - value))))
+
+
+def percent(value: float) -> str:
+    """A share as a percentage, on one line; what is not all, or not nothing, is not said to be.
+
+    >>> [percent(value).replace(NO_BREAK, " ") for value in (0.9652, 0.99996, 0.00004, 1.0)]
+    ['96.5 %', 'over 99.9 %', 'under 0.1 %', '100 %']
+    """
+    text = "over 99.9" if 0.9995 <= value < 1.0 else number(round(100.0 * value, 1))
+    return ("under 0.1" if 0.0 < value < 0.0005 else text) + NO_BREAK + "%"
+
+
+def interval_text(low: float, high: float, level: float = 0.95) -> str:
+    """The ends of an interval, as small print has them.
+
+    >>> interval_text(0.81234, 0.9).replace(NO_BREAK, " ")
+    '95 % interval 0.812 to 0.9'
+    """
+    ends = f"{share(low) if low > 0 else number(low)} to {share(high)}"
+    return f"{100 * level:g} % interval {ends}".replace(" ", NO_BREAK)
+
+
+def counted(count: float, one: str, more: str = "") -> str:
+    """A count with its noun.
+
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{count:,.10g} {one if count == 1 else more or one + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:

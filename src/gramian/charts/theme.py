@@ -5,9 +5,10 @@ from typing import Any
 
 import altair as alt
 
-from gramian.charts.text import wrapped
+from gramian.charts.text import NO_BREAK, wrapped
 
 WIDTH = 560
+SIDE = 400  # of square charts
 FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
 LEFT = 52  # room for the labels of a vertical axis, so that charts above each other line up
 
@@ -31,6 +32,19 @@ class Look:
     def second(self) -> str:
         return self.palette[1]
 
+    def of_class(self, place: int) -> str:
+        """The colour of a class; they come round again after the last."""
+        return self.palette[place % len(self.palette)]
+
+    def tint(self, colour: str, strength: float) -> str:
+        """A colour thinned to a strength between 0 (the background) and 1."""
+        ends = zip(_parts(self.background), _parts(colour), strict=True)
+        return "#" + "".join(f"{round(a + (b - a) * strength):02x}" for a, b in ends)
+
+    def on(self, colour: str) -> str:
+        """Ink or background, whichever is easier to read on a colour."""
+        return max(self.ink, self.background, key=lambda text: _contrast(text, colour))
+
 
 LOOKS = {
     "light": Look(
@@ -52,9 +66,25 @@ LOOKS = {
 }
 
 
+def _parts(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def _contrast(one: str, other: str) -> float:
+    def light(colour: str) -> float:
+        linear = [
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in _parts(colour))
+        ]
+        return 0.05 + sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    return max(light(one), light(other)) / min(light(one), light(other))
+
+
 def title(text: str, *more: str) -> Any:
     """A title that says the finding, with the small print under it; empty parts are left out."""
-    return alt.TitleParams(wrapped(text, 66), subtitle=[line for part in more if part for line in wrapped(part, 92)])
+    # No line begins with the dot between two facts.
+    small = [line for part in more if part for line in wrapped(part.replace(" · ", f"{NO_BREAK}· "), 92)]
+    return alt.TitleParams(wrapped(text, 66), subtitle=small)
 
 
 def rows(records: list[dict[str, Any]]) -> Any:

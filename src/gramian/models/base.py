@@ -48,11 +48,14 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(self._needs_rows(type(X).__name__))
             if not X.target_names:
                 raise ValueError("The data have no target: give y (or target=) to gm.scan or gm.moments.")
+            if isinstance(X, Rows):
+                X.refuse_labels()
             remember_columns(self, X.d, X.names)
             return X
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         rows = scan(X, y, sample_weight=sample_weight)
+        rows.refuse_labels()
         validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = rows.d
         return rows
@@ -76,25 +79,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
 
     def _rows(self, X: Any) -> Rows:
-        """New rows with the columns of the fit, in its order."""
-        check_is_fitted(self)
-        if isinstance(X, Rows):
-            if X.d != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.d} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                    "as input."
-                )
-            known = getattr(self, "feature_names_in_", None)
-            if known is not None and X.names is not None and X.names != tuple(known):
-                wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
-                raise ValueError(
-                    f"The feature names should match those of the fit, in order: found {wrong[0]!r} where "
-                    f"{wrong[1]!r} was."
-                )
-            return X
-        rows = scan(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return rows
+        return new_rows(self, X)
 
     def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
         """Predictions (n,) or (n, t); with `interval=0.95` a named tuple (mean, low, high).
@@ -148,6 +133,27 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def new_rows(model: Any, X: Any) -> Rows:
+    """New rows with the columns of the fit, in its order."""
+    check_is_fitted(model)
+    if isinstance(X, Rows):
+        if X.d != model.n_features_in_:
+            raise ValueError(
+                f"X has {X.d} features, but {type(model).__name__} is expecting {model.n_features_in_} features "
+                "as input."
+            )
+        known = getattr(model, "feature_names_in_", None)
+        if known is not None and X.names is not None and X.names != tuple(known):
+            wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
+            raise ValueError(
+                f"The feature names should match those of the fit, in order: found {wrong[0]!r} where {wrong[1]!r} was."
+            )
+        return X
+    rows = scan(X)
+    validate_data(model, X, skip_check_array=True, reset=False)
+    return rows
 
 
 def _float(X: Any) -> Any:

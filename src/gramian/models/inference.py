@@ -53,6 +53,26 @@ class InferentialModel(LinearModel):
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
         level = number("interval", interval, low=0.0, high=1.0, open_low=True)
         choice("interval_of", interval_of, ("observation", "mean"))
+        mean, leverage = self._located(rows)
+        factor = np.sqrt(leverage + (1.0 if interval_of == "observation" else 0.0))
+        half = self._quantile(level) * factor[:, None] * np.sqrt(self._variance())[None, :]
+        half = half[:, 0] if mean.ndim == 1 else half
+        return Interval(mean, mean - half, mean + half)
+
+    def predict_distribution(self, X: Any) -> Any:
+        """The distribution of the target given x, under normal noise: mean, std, quantile, log_density, optimal.
+
+        Student's t with the degrees of freedom that the fit leaves, for the noise variance is estimated; the
+        uncertainty of the coefficients is in it. Its quantiles are the ends of `predict(X, interval=…)`.
+        """
+        from gramian.models.distribution import StudentT
+
+        mean, leverage = self._located(self._rows(X))
+        scale = np.sqrt(1.0 + leverage)[:, None] * np.sqrt(self._variance())[None, :]
+        return StudentT(mean, scale.reshape(mean.shape), self._freedom())
+
+    def _located(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Predictions, and their own variance over that of the noise."""
         if self._freedom() > 0 and self._solution.spread is None:
             raise ValueError(
                 f"The covariance of {self.n_features_in_} coefficients is too large to keep: no intervals."
@@ -73,12 +93,7 @@ class InferentialModel(LinearModel):
 
         mean = self.predict(rows)
         leverage = np.concatenate(rows.sum(spread))
-        if self.fit_intercept:
-            leverage = leverage + 1.0 / s.weight
-        factor = np.sqrt(leverage + (1.0 if interval_of == "observation" else 0.0))
-        half = self._quantile(level) * factor[:, None] * np.sqrt(self._variance())[None, :]
-        half = half[:, 0] if mean.ndim == 1 else half
-        return Interval(mean, mean - half, mean + half)
+        return mean, leverage + 1.0 / s.weight if self.fit_intercept else leverage
 
     def log_likelihood(self, X: Any = None, y: Any = None, *, sample_weight: Any = None) -> float:
         """Log-likelihood of y | x ~ N(prediction, noise_variance_), of the training data or of new data.

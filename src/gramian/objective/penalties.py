@@ -1,12 +1,48 @@
 """Penalties of the coefficients: a value and a prox. Adding one is one frozen class; the common checks find it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a penalty of d coefficients is made of, as solvers see it: wᵀSw + Σ l1 |w| + Σ over groups + bounds.
+
+    Attributes
+    ----------
+    square : array (d,) or (d, d)
+        S, or its diagonal.
+    l1 : array (d,)
+    groups : tuple of index arrays
+        Each adds √size · ‖w_g‖.
+    low, high : array (d,)
+        Bounds, infinite where there are none.
+    """
+
+    square: Floats
+    l1: Floats
+    groups: tuple[NDArray[np.int64], ...]
+    low: Floats
+    high: Floats
+
+    @property
+    def bounded(self) -> bool:
+        return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
+
+    @property
+    def smooth(self) -> bool:
+        return not (self.l1.any() or self.groups or self.bounded)
+
+    @property
+    def nothing(self) -> bool:
+        return self.smooth and not self.square.any()
 
 
 class Penalty(ABC):
@@ -24,9 +60,53 @@ class Penalty(ABC):
     def conjugate(self, u: Floats) -> float:
         """sup over w of uᵀw − penalty(w); infinite outside its domain."""
 
+    def parts(self, d: int) -> Parts | None:
+        """The penalty in pieces, where it is made of these; None leaves solvers the value and the prox."""
+        return None
+
+
+class Separable(Penalty):
+    """A sum over the coefficients, each by itself; `peak` says where u w − penalty(w) is largest."""
+
+    @abstractmethod
+    def peak(self, u: Floats) -> Floats:
+        """argmax over w of u w − penalty(w), coefficient by coefficient; may be infinite."""
+
+    def conjugate(self, u: Floats) -> float:
+        w = self.peak(u)
+        return float(u @ w) - self.value(w) if np.isfinite(w).all() else np.inf
+
+
+def _parts(d: int, square: Any = 0.0, l1: float = 0.0, groups: tuple[Any, ...] = (), low: Any = None) -> Parts:
+    square = np.full(d, square) if np.ndim(square) == 0 else np.asarray(square, dtype=np.float64)
+    return Parts(square, np.full(d, l1), groups, np.full(d, -np.inf), np.full(d, np.inf))
+
 
 @dataclass(frozen=True)
-class L2(Penalty):
+class Zero(Separable):
+    """No penalty at all: what `penalty=None` means.
+
+    >>> import numpy as np
+    >>> Zero().value(np.array([3.0]))
+    0.0
+    """
+
+    def value(self, w: Floats) -> float:
+        return 0.0
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        return w
+
+    def peak(self, u: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.where(u == 0, 0.0, u * np.inf)
+
+    def parts(self, d: int) -> Parts:
+        return _parts(d)
+
+
+@dataclass(frozen=True)
+class L2(Separable):
     """‖w‖², the penalty of ridge regression.
 
     >>> import numpy as np
@@ -40,12 +120,15 @@ class L2(Penalty):
     def prox(self, w: Floats, step: float) -> Floats:
         return w / (1.0 + 2.0 * step)
 
-    def conjugate(self, u: Floats) -> float:
-        return float(u @ u) / 4.0
+    def peak(self, u: Floats) -> Floats:
+        return u / 2.0
+
+    def parts(self, d: int) -> Parts:
+        return _parts(d, 1.0)
 
 
 @dataclass(frozen=True)
-class L1(Penalty):
+class L1(Separable):
     """‖w‖₁, the penalty of the lasso: exact zeros.
 
     >>> import numpy as np
@@ -59,12 +142,15 @@ class L1(Penalty):
     def prox(self, w: Floats, step: float) -> Floats:
         return np.sign(w) * np.maximum(np.abs(w) - step, 0.0)
 
-    def conjugate(self, u: Floats) -> float:
-        return 0.0 if np.abs(u).max(initial=0.0) <= 1.0 else np.inf
+    def peak(self, u: Floats) -> Floats:
+        return np.where(np.abs(u) <= 1.0, 0.0, np.copysign(np.inf, u))
+
+    def parts(self, d: int) -> Parts:
+        return _parts(d, l1=1.0)
 
 
 @dataclass(frozen=True)
-class ElasticNet(Penalty):
+class ElasticNet(Separable):
     """l1_ratio · ‖w‖₁ + (1 − l1_ratio) · ‖w‖².
 
     >>> import numpy as np
@@ -74,17 +160,23 @@ class ElasticNet(Penalty):
 
     l1_ratio: float = 0.5
 
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.l1_ratio <= 1.0:
+            raise ValueError(f"l1_ratio is {self.l1_ratio!r}; it must be a number between 0 and 1.")
+
     def value(self, w: Floats) -> float:
         return self.l1_ratio * L1().value(w) + (1.0 - self.l1_ratio) * L2().value(w)
 
     def prox(self, w: Floats, step: float) -> Floats:
         return L2().prox(L1().prox(w, step * self.l1_ratio), step * (1.0 - self.l1_ratio))
 
-    def conjugate(self, u: Floats) -> float:
-        left = np.maximum(np.abs(u) - self.l1_ratio, 0.0)
-        if self.l1_ratio == 1.0:
-            return L1().conjugate(u)
-        return float(left @ left) / (4.0 * (1.0 - self.l1_ratio))
+    def peak(self, u: Floats) -> Floats:
+        left = np.sign(u) * np.maximum(np.abs(u) - self.l1_ratio, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(left == 0.0, 0.0, left / (2.0 * (1.0 - self.l1_ratio)))
+
+    def parts(self, d: int) -> Parts:
+        return _parts(d, 1.0 - self.l1_ratio, self.l1_ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,5 +202,114 @@ class Tikhonov(Penalty):
         w = np.linalg.pinv(square) @ u
         return float(u @ w) / 4.0 if np.allclose(square @ w, u, atol=1e-10 * np.abs(u).max(initial=0.0)) else np.inf
 
+    def parts(self, d: int) -> Parts:
+        matrix = np.asarray(self.matrix, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != d:
+            raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
+        return _parts(d, matrix.T @ matrix)
 
-__all__ = ["L1", "L2", "ElasticNet", "Penalty", "Tikhonov"]
+
+@dataclass(frozen=True)
+class GroupL1(Penalty):
+    """Σ over groups of √size · ‖w_g‖: whole groups of coefficients are zero together.
+
+    `groups` has one label per coefficient, equal for those of a group; None is one group of all.
+
+    >>> import numpy as np
+    >>> GroupL1((0, 0, 1)).value(np.array([3.0, 4.0, -2.0])).round(4)
+    9.0711
+    """
+
+    groups: Sequence[Any] | None = None
+
+    def _sets(self, d: int) -> tuple[NDArray[np.int64], ...]:
+        labels = np.zeros(d) if self.groups is None else np.asarray(self.groups)
+        if labels.shape != (d,):
+            raise ValueError(f"groups has {labels.size} labels; it needs one per feature, {d}.")
+        return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
+
+    def value(self, w: Floats) -> float:
+        return float(sum(np.sqrt(len(g)) * np.linalg.norm(w[g]) for g in self._sets(len(w))))
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        found = np.zeros_like(w)
+        for g in self._sets(len(w)):
+            size, least = np.linalg.norm(w[g]), step * np.sqrt(len(g))
+            if size > least:
+                found[g] = w[g] * (1.0 - least / size)
+        return found
+
+    def conjugate(self, u: Floats) -> float:
+        inside = all(np.linalg.norm(u[g]) <= np.sqrt(len(g)) * (1.0 + 1e-12) for g in self._sets(len(u)))
+        return 0.0 if inside else np.inf
+
+    def parts(self, d: int) -> Parts:
+        return _parts(d, groups=self._sets(d))
+
+
+@dataclass(frozen=True)
+class Box(Separable):
+    """low ≤ w ≤ high, with a penalty inside if one is given; bounds are numbers or one per coefficient.
+
+    >>> import numpy as np
+    >>> Box(-1.0, 1.0).prox(np.array([3.0, 0.5]), 1.0)
+    array([1. , 0.5])
+    """
+
+    low: Any = -1.0
+    high: Any = 1.0
+    penalty: Separable = field(default_factory=Zero)
+
+    def __post_init__(self) -> None:
+        low, high = np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
+        if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
+            raise ValueError(f"low is {self.low!r} and high {self.high!r}; every low must be at most its high.")
+        if not isinstance(self.penalty, Separable):
+            raise TypeError(f"{type(self.penalty).__name__} cannot be had within bounds; L2, L1 and ElasticNet can.")
+
+    def value(self, w: Floats) -> float:
+        inside = (w >= np.asarray(self.low)).all() and (w <= np.asarray(self.high)).all()
+        return self.penalty.value(w) if inside else np.inf
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        return np.clip(self.penalty.prox(w, step), self.low, self.high)
+
+    def peak(self, u: Floats) -> Floats:
+        return np.clip(self.penalty.peak(u), self.low, self.high)
+
+    def parts(self, d: int) -> Parts | None:
+        inner = self.penalty.parts(d)
+        if inner is None:
+            return None
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), d).copy() for end in (self.low, self.high))
+        return Parts(inner.square, inner.l1, inner.groups, low, high)
+
+
+@dataclass(frozen=True)
+class NonNegative(Separable):
+    """w ≥ 0, with a penalty beside it if one is given.
+
+    >>> import numpy as np
+    >>> NonNegative().prox(np.array([3.0, -0.5]), 1.0)
+    array([3., 0.])
+    """
+
+    penalty: Separable = field(default_factory=Zero)
+
+    def _box(self) -> Box:
+        return Box(0.0, np.inf, self.penalty)
+
+    def value(self, w: Floats) -> float:
+        return self._box().value(w)
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        return self._box().prox(w, step)
+
+    def peak(self, u: Floats) -> Floats:
+        return self._box().peak(u)
+
+    def parts(self, d: int) -> Parts | None:
+        return self._box().parts(d)
+
+
+__all__ = ["L1", "L2", "Box", "ElasticNet", "GroupL1", "NonNegative", "Penalty", "Tikhonov", "Zero"]

@@ -83,6 +83,10 @@ class Rows(ABC):
         Names of the targets; empty without targets.
     one_target : bool
         Whether the targets were given as one column (so that predictions have one axis).
+    labels : array or None
+        What the target stands for where it is not numbers: the labels in order; `y` then holds their places.
+    target_type : dtype
+        What the numbers of the target were given as.
     precision : float
         Relative spacing of the numbers given: float32 data carry fewer digits than float64.
     """
@@ -92,6 +96,8 @@ class Rows(ABC):
     names: tuple[str, ...] | None
     target_names: tuple[str, ...]
     one_target: bool
+    labels: Array | None
+    target_type: Any
     precision: float
     weighted: bool
     is_sparse: bool
@@ -164,6 +170,14 @@ class Rows(ABC):
             f"first at row {int(rows.min())}. Drop those rows, or fill them first, for example with "
             "sklearn.impute.SimpleImputer."
         )
+
+    def refuse_labels(self) -> None:
+        """Raise if the target is not numbers."""
+        if self.labels is not None and self.labels.dtype != bool:
+            raise ValueError(
+                f"y holds {type(self.labels[0]).__name__} values such as {self.labels[0]!r}; a regression needs "
+                "numbers as its target."
+            )
 
     def name(self, column: int) -> str:
         """How messages call a column."""

@@ -37,7 +37,7 @@ class CountedFolds(Folds):
     def labels(self, start: int, stop: int) -> _Labels:
         first, last = start // self.count, -(-stop // self.count)
         index = np.arange(first * self.count, last * self.count, dtype=np.uint64)
-        keys = _mixed(index, self.seed).reshape(-1, self.count)
+        keys = mixed(index, self.seed).reshape(-1, self.count)
         ranks = np.argsort(np.argsort(keys, axis=1, kind="stable"), axis=1, kind="stable")
         return ranks.reshape(-1)[start - first * self.count : stop - first * self.count].astype(np.int64)
 
@@ -60,7 +60,7 @@ class LabelledFolds(Folds):
         return self.values[start:stop]
 
 
-def _mixed(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+def mixed(index: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
     """SplitMix64's finaliser over (index, seed): one multiply-xorshift cascade, no state."""
     golden = 0x9E3779B97F4A7C15
     offset = np.uint64((seed * golden + 0xD1B54A32D192ED03) % 2**64)

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.rows.base import Array, Block, Rows
+from gramian.rows.base import Array, Block, Rows, block_rows
+
+SPARSE = 0.02  # share of numbers stored below which blocks are cut by what is stored
 
 
 class MemoryRows(Rows):
@@ -23,6 +25,8 @@ class MemoryRows(Rows):
         names: tuple[str, ...] | None = None,
         target_names: tuple[str, ...] = (),
         one_target: bool = True,
+        labels: Array | None = None,
+        target_type: Any = np.float64,
     ) -> None:
         self.X = X
         self.y = y
@@ -30,6 +34,8 @@ class MemoryRows(Rows):
         self.names = names
         self.target_names = target_names
         self.one_target = one_target
+        self.labels = labels
+        self.target_type = np.dtype(target_type)
         self.weighted = weight is not None
         self.is_sparse = sp.issparse(X)
         if isinstance(X, list):
@@ -49,11 +55,47 @@ class MemoryRows(Rows):
             start,
         )
 
+    @property
+    def block_size(self) -> int:
+        """Rows in a block: of a sparse table, by the numbers that are stored."""
+        if not self.is_sparse or self.X.nnz > SPARSE * self.n * self.d:
+            return super().block_size
+        return block_rows(self.X.nnz // max(self.n, 1) + len(self.target_names) + 1)
+
+    def taken(self, index: Array) -> "MemoryRows":
+        """Some of the rows, copied."""
+        if isinstance(self.X, list):
+            X: Any = [column[index] for column in self.X]
+        else:
+            X = self.X[index]
+        return MemoryRows(
+            X,
+            None if self.y is None else self.y[index],
+            None if self.weight is None else self.weight[index],
+            names=self.names,
+            target_names=self.target_names,
+            one_target=self.one_target,
+            labels=self.labels,
+            target_type=self.target_type,
+        )
+
     def _features(self, start: int, stop: int) -> Any:
         if isinstance(self.X, list):
             part = np.empty((stop - start, self.d))
             for j, column in enumerate(self.X):
                 part[:, j] = column[start:stop]
             return part
-        part = self.X if stop - start == self.n else self.X[start:stop]
+        whole = stop - start == self.n
+        part = self.X if whole else _cut(self.X, start, stop) if self.is_sparse else self.X[start:stop]
         return part if part.dtype in (np.float64, np.float32) else part.astype(np.float64)
+
+
+def _cut(X: Any, start: int, stop: int) -> Any:
+    """Neighbouring rows of a CSR matrix, sharing its memory."""
+    first, last = X.indptr[start], X.indptr[stop]
+    part = sp.csr_array(
+        (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
+        shape=(stop - start, X.shape[1]),
+    )
+    part.has_canonical_format = True
+    return part

@@ -81,8 +81,17 @@ def scan(
             )
         X = _matrix(source)
     n = len(X[0]) if isinstance(X, list) else X.shape[0]
-    values, target_names, one = _targets(y, n)
-    return MemoryRows(X, values, _weights(sample_weight, n), names=names, target_names=target_names, one_target=one)
+    values, target_names, one, labels, kind = _targets(y, n)
+    return MemoryRows(
+        X,
+        values,
+        _weights(sample_weight, n),
+        names=names,
+        target_names=target_names,
+        one_target=one,
+        labels=labels,
+        target_type=kind,
+    )
 
 
 def _frame(source: Any) -> "nw.DataFrame[Any] | None":
@@ -148,32 +157,28 @@ def _warn_of_wide_integers(values: Array, where: str) -> None:
         )
 
 
-def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool]:
+def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool, Array | None, Any]:
+    """Numbers (n, t), their names, whether they were one column, the labels they stand for or None, their type."""
     if y is None:
-        return None, (), True
+        return None, (), True, None, np.float64
     names: tuple[str, ...] | None = None
     native = nw.from_native(y, pass_through=True, allow_series=True)
     if isinstance(native, nw.Series):
         names = (str(native.name or "y"),)
-        y = _column(native, names[0])
+        y = _target_column(native, names[0])
     elif isinstance(native, nw.DataFrame):
         names = tuple(map(str, native.columns))
-        y = np.column_stack([_column(column, column.name) for column in native.iter_columns()])
-    values = np.asarray(y.toarray() if sp.issparse(y) else y)
-    if values.dtype.kind == "c":
+        y = np.column_stack([_target_column(column, column.name) for column in native.iter_columns()])
+    elif isinstance(y, list | tuple) and any(isinstance(value, str) for value in y):
+        y = np.array(y, dtype=object)  # as they are: NumPy would write a missing number as a word
+    given = np.asarray(y.toarray() if sp.issparse(y) else y)
+    if given.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers.")
-    if values.dtype.kind not in "fiub":
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"y holds {type(values.reshape(-1)[0]).__name__} values such as {values.reshape(-1)[0]!r}; "
-                "a regression needs numbers as its target."
-            ) from None
-    if values.ndim not in (1, 2):
-        raise ValueError(f"y should be a 1d array, or 2d with one column per target; got shape {values.shape}.")
-    check_consistent_length(np.empty(n), values)
-    one = values.ndim == 1
+    if given.ndim not in (1, 2):
+        raise ValueError(f"y should be a 1d array, or 2d with one column per target; got shape {given.shape}.")
+    check_consistent_length(np.empty(n), given)
+    values, labels = _numbers(given, n)
+    one = given.ndim == 1
     values = np.asarray(values.reshape(n, -1), dtype=np.float64)
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
@@ -182,7 +187,54 @@ def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool]:
             f"Input y contains {kind}: {int(bad.sum())} of {n} rows have a missing or infinite (inf) target, the first "
             f"is row {int(bad.argmax())}. Drop those rows."
         )
-    return values, names or tuple(f"y{j}" if values.shape[1] > 1 else "y" for j in range(values.shape[1])), one
+    names = names or tuple(f"y{j}" if values.shape[1] > 1 else "y" for j in range(values.shape[1]))
+    whole = np.int64 if (values == np.round(values)).all() else np.float64
+    return values, names, one, labels, given.dtype if given.dtype.kind in "fiu" else whole
+
+
+def _target_column(series: Any, name: str) -> Array:
+    """Numbers as numbers, truth values as such, anything else as labels."""
+    if series.dtype == nw.Boolean and not series.null_count():
+        return np.asarray(series.to_numpy()).astype(bool)
+    return _column(series, name) if series.dtype.is_numeric() else np.array(series.to_list(), dtype=object)
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _numbers(given: Array, n: int) -> tuple[Array, Array | None]:
+    """The target as numbers: itself, or the place of each label among the labels in order."""
+    if given.dtype.kind in "fiu":
+        return given, None
+    if given.dtype.kind == "b":
+        return given.astype(np.float64), np.array([False, True])
+    flat = given.reshape(-1)
+    if given.dtype.kind == "O" and flat.size and all(isinstance(value, bool | np.bool_) for value in flat):
+        return given.astype(np.float64), np.array([False, True])
+    text = given.dtype.kind in "USmM" or any(isinstance(value, str) for value in flat)
+    if not text and not any(_is_missing(value) and value is not None for value in flat if not isinstance(value, float)):
+        try:
+            return given.astype(np.float64), None
+        except (TypeError, ValueError):
+            pass
+    values = given.astype(object).reshape(n, -1)
+    missing = np.array([any(_is_missing(value) for value in row) for row in values])
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: {int(missing.sum())} of {n} rows have no label, the first is row "
+            f"{int(missing.argmax())}. Drop those rows."
+        )
+    try:
+        labels, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.reshape(-1)})
+        raise ValueError(
+            f"y mixes values that cannot be put in order ({', '.join(kinds)}): give labels of one kind."
+        ) from None
+    return codes.reshape(given.shape).astype(np.float64), labels
 
 
 def _weights(weight: Any, n: int) -> Array | None:

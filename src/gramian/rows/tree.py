@@ -1,5 +1,7 @@
 """Sums over many leaves in one fixed binary tree, spread over threads."""
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,12 +16,11 @@ def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
     >>> tree_sum(5, lambda i: i)
     10
     """
-    workers = min(thread_count(), count)
+    workers = _workers(count)
     with single_threaded_blas():
         if workers <= 1:
             return _merge_in_order(leaf(i) for i in range(count))
-        with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
-            return _merge_in_order(_in_order(pool, leaf, count, ahead=2 * workers))
+        return _merge_in_order(_in_order(_pool(workers), leaf, count, ahead=2 * workers))
 
 
 def parallel_map(f: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
@@ -28,12 +29,33 @@ def parallel_map(f: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     >>> parallel_map(abs, [-1, 2])
     [1, 2]
     """
-    workers = min(thread_count(), len(items))
+    workers = _workers(len(items))
     with single_threaded_blas():
         if workers <= 1:
             return [f(item) for item in items]
-        with ThreadPoolExecutor(workers, thread_name_prefix="gramian") as pool:
-            return list(_in_order(pool, lambda i: f(items[i]), len(items), ahead=len(items)))
+        return list(_in_order(_pool(workers), lambda i: f(items[i]), len(items), ahead=len(items)))
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_making = threading.Lock()
+_inside = threading.local()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
+
+
+def _workers(count: int) -> int:
+    """Threads for so many leaves; one inside a leaf of another sum, which has the threads already."""
+    return 1 if getattr(_inside, "a_leaf", False) else min(thread_count(), count)
+
+
+def _pool(workers: int) -> ThreadPoolExecutor:
+    """Threads that wait for the next pass: starting them takes longer than a small one."""
+    with _making:
+        if workers not in _pools:
+            _pools[workers] = ThreadPoolExecutor(
+                workers, thread_name_prefix="gramian", initializer=lambda: setattr(_inside, "a_leaf", True)
+            )
+        return _pools[workers]
 
 
 def _in_order(pool: ThreadPoolExecutor, task: Callable[[int], Any], count: int, ahead: int) -> Iterator[Any]:

@@ -1,5 +1,25 @@
 """How an objective is minimised; each solver returns weights and a certificate."""
 
-from gramian.solvers.certificate import Certificate, Solver
+from gramian._lazy import attach
 
-__all__ = ["Certificate", "Solver"]
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "gramian.solvers.certificate": ["Certificate", "Solver"],
+        "gramian.solvers.column_descent": ["ColumnDescent"],
+        "gramian.solvers.concomitant": ["ScaleNewton"],
+        "gramian.solvers.descent": ["GradientDescent"],
+        "gramian.solvers.dual_descent": ["DualDescent"],
+        "gramian.solvers.interior": ["InteriorPoint"],
+        "gramian.solvers.linear_programme": ["LinearProgramme"],
+        "gramian.solvers.near_rows": ["NearRows"],
+        "gramian.solvers.newton": ["Newton"],
+        "gramian.solvers.newton_cg": ["NewtonCG"],
+        "gramian.solvers.perceptron": ["PerceptronAlgorithm"],
+        "gramian.solvers.proximal": ["ProximalNewton"],
+        "gramian.solvers.reweighted": ["PowerNewton", "Reweighted"],
+        "gramian.solvers.soft_margin": ["RootDescent", "Smoothing"],
+        "gramian.solvers.stochastic": ["StochasticGradient"],
+        "gramian.solvers.turned": ["TurnedInterior"],
+    },
+)

@@ -27,6 +27,7 @@ def moments(X: Any, y: Any = None, *, sample_weight: Any = None) -> Moments:
 
 def block_moments(rows: Rows) -> Any:
     """The function that a pass for moments adds up."""
+    rows.refuse_labels()
 
     def of_block(block: Block) -> Moments:
         result = _of_block(block, rows)

@@ -131,6 +131,7 @@ def triangle(X: Any, y: Any = None, *, sample_weight: Any = None) -> Triangle:
 
 def block_triangle(rows: Rows, origin: Floats | None = None) -> Callable[[Block], Triangle]:
     """The function that a pass for a triangle adds up; a known mean as the origin saves the moving."""
+    rows.refuse_labels()
 
     def of_block(block: Block) -> Triangle:
         X = block.X.toarray() if sp.issparse(block.X) else block.X

@@ -1,0 +1,109 @@
+"""Lines of one level through a grid of numbers, and grids made finer."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def contours(x: Floats, y: Floats, Z: Floats, level: float = 0.0) -> list[Floats]:
+    """Where the numbers Z (y × x) pass through a level, as polylines (m, 2); closed ones end where they begin.
+
+    Each cell of the grid is crossed by straight pieces, whose ends lie on its edges by linear interpolation; where all
+    four edges are crossed, the mean of the corners says which belong together.
+
+    >>> lines = contours(np.arange(3.0), np.arange(2.0), np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]), 0.5)
+    >>> [line.tolist() for line in lines]
+    [[[0.5, 0.0], [0.5, 1.0]]]
+    """
+    above = level < Z
+    rows, columns = Z.shape
+    flat = rows * (columns - 1)  # edges along x come first, then those along y
+    along_x, along_y = above[:, 1:] != above[:, :-1], above[1:] != above[:-1]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        share_x = (level - Z[:, :-1]) / (Z[:, 1:] - Z[:, :-1])
+        share_y = (level - Z[:-1]) / (Z[1:] - Z[:-1])
+
+    def place(edge: int) -> tuple[float, float]:
+        if edge < flat:
+            i, j = divmod(edge, columns - 1)
+            return float(x[j] + _inside(share_x[i, j]) * (x[j + 1] - x[j])), float(y[i])
+        i, j = divmod(edge - flat, columns)
+        return float(x[j]), float(y[i] + _inside(share_y[i, j]) * (y[i + 1] - y[i]))
+
+    next_to: dict[int, list[int]] = {}
+    crossed = along_x[:-1] | along_x[1:] | along_y[:, :-1] | along_y[:, 1:]
+    for i, j in np.argwhere(crossed).tolist():
+        bottom, top = i * (columns - 1) + j, (i + 1) * (columns - 1) + j
+        left, right = flat + i * columns + j, flat + i * columns + j + 1
+        sides = [(bottom, along_x[i, j]), (left, along_y[i, j]), (top, along_x[i + 1, j]), (right, along_y[i, j + 1])]
+        ends = [edge for edge, there in sides if there]
+        if len(ends) == 4:
+            middle = bool(Z[i : i + 2, j : j + 2].mean() > level)
+            ends = [bottom, right, left, top] if middle == above[i, j] else [bottom, left, top, right]
+        for one, other in zip(ends[::2], ends[1::2], strict=True):
+            next_to.setdefault(one, []).append(other)
+            next_to.setdefault(other, []).append(one)
+    return [np.array([place(edge) for edge in chain]) for chain in _chains(next_to)]
+
+
+def _inside(share: float) -> float:
+    return min(max(float(share), 0.0), 1.0) if np.isfinite(share) else 0.5
+
+
+def _chains(next_to: dict[int, list[int]]) -> list[list[int]]:
+    """Neighbours joined to chains: first those with ends, then rings."""
+    left = {edge: list(others) for edge, others in next_to.items()}
+    found = []
+    for ends in (True, False):
+        for start in list(left):
+            while left[start] and (len(left[start]) == 1 or not ends):
+                chain, at = [start], start
+                while left[at]:
+                    to = left[at].pop()
+                    left[to].remove(at)
+                    chain.append(to)
+                    at = to
+                found.append(chain)
+    return found
+
+
+def simplified(line: Floats, tolerance: float) -> Floats:
+    """The polyline without the points that lie within a tolerance of the straight way (Douglas and Peucker).
+
+    >>> simplified(np.array([[0.0, 0.0], [1.0, 0.001], [2.0, 0.0]]), 0.01).tolist()
+    [[0.0, 0.0], [2.0, 0.0]]
+    """
+    keep = np.zeros(len(line), dtype=bool)
+    keep[[0, -1]] = True
+    parts = [(0, len(line) - 1)]
+    while parts:
+        first, last = parts.pop()
+        inner = line[first + 1 : last]
+        if not len(inner):
+            continue
+        way, off = line[last] - line[first], inner - line[first]
+        length = float(np.hypot(*way))
+        far = np.abs(off @ np.array([-way[1], way[0]])) / length if length > 0 else np.hypot(*off.T)
+        worst = int(far.argmax())
+        if far[worst] > tolerance:
+            middle = first + 1 + worst
+            keep[middle] = True
+            parts += [(first, middle), (middle, last)]
+    return line[keep]
+
+
+def finer(Z: Floats, height: int, width: int) -> Floats:
+    """A grid (rows, columns, …) read at height × width places by linear interpolation, its corners staying corners.
+
+    >>> finer(np.array([[0.0, 2.0]]), 1, 5)
+    array([[0. , 0.5, 1. , 1.5, 2. ]])
+    """
+    found = np.tensordot(_between(Z.shape[0], height), Z, axes=(1, 0))
+    return np.moveaxis(np.tensordot(_between(Z.shape[1], width), found, axes=(1, 1)), 0, 1)
+
+
+def _between(count: int, places: int) -> Floats:
+    at = np.linspace(0.0, count - 1.0, places)
+    return np.maximum(1.0 - np.abs(at[:, None] - np.arange(count)), 0.0)

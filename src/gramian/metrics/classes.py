@@ -1,0 +1,128 @@
+"""Which classes there are, and which of them a column of scores is for."""
+
+from typing import Any
+
+import numpy as np
+
+from gramian.metrics.reading import Array, Floats, one_kind, read_labels, read_numbers, read_weights, same_length
+
+
+def scored(y: Any, scores: Any, sample_weight: Any, labels: Any, name: str) -> tuple[Array, Floats, Floats, Any]:
+    """Labels, scores, weights and classes given, of the rows that have a weight; scores of one column are (n,)."""
+    truth, values = read_labels(y, "y"), read_numbers(scores, name)
+    same_length(len(truth), values, name)
+    weight = read_weights(sample_weight, len(truth))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if not weight.all():
+        truth, values, weight = truth[weight > 0], values[weight > 0], weight[weight > 0]
+    given = None if labels is None else distinct(labels)
+    if given is not None:
+        truth, given = one_kind(truth, given, "y", "labels")
+    return truth, values, weight, given
+
+
+def distinct(labels: Any) -> Array:
+    """`labels=` as an array, each once."""
+    given = read_labels(labels, "labels")
+    if len(np.unique(given)) != len(given):
+        raise ValueError(f"labels holds a class twice: {given.tolist()[:10]}.")
+    return given
+
+
+def codes(values: Array, classes: Array, name: str) -> Array:
+    """The place of each label among the classes."""
+    if not len(values):
+        return np.zeros(0, dtype=np.int64)
+    order = np.argsort(classes, kind="stable")
+    place = np.minimum(np.searchsorted(classes, values, sorter=order), len(classes) - 1)
+    found = order[place]
+    strange = classes[found] != values
+    if strange.any():
+        label = values[strange][:1].tolist()[0]
+        raise ValueError(f"{name} holds {label!r}, which is not among the labels {shown(classes)}.")
+    return found
+
+
+def totals(place: Array, weight: Floats, count: int) -> Floats:
+    """Total weight at each of `count` places."""
+    return np.bincount(place, weight, count).astype(np.float64, copy=False)
+
+
+def columns_for(truth: Array, given: Array | None, count: int, name: str) -> Array:
+    """The class of each of the `count` columns of scores."""
+    classes = np.unique(truth) if given is None else given
+    if len(classes) != count:
+        whose = "y has" if given is None else "labels has"
+        raise ValueError(
+            f"{name} has {count} columns and {whose} {len(classes)} classes ({shown(classes)}): give labels=, the "
+            "class of each column in order."
+        )
+    return classes
+
+
+def positive_for(truth: Array, positive: Any, given: Array | None, several: bool = False) -> Any:
+    """The class that scores of one column are for; None where there are no rows to tell.
+
+    `several`: whether y may have more than two classes, as long as `positive` says which one is meant.
+    """
+    seen = np.unique(truth)
+    if given is not None:
+        if len(given) != 2:
+            raise ValueError(
+                f"labels has {len(given)} classes, and scores of one column are for two: give one column per class."
+            )
+        codes(seen, given, "y")
+        chosen = given[1:].tolist()[0] if positive is None else like(positive, given)
+        if chosen not in given.tolist():
+            raise ValueError(f"positive={positive!r} is not among labels={given.tolist()}.")
+        return chosen
+    if positive is not None:
+        positive = like(positive, seen)
+        if not several and len({*seen.tolist(), positive}) > 2:
+            raise ValueError(
+                f"y has the classes {shown(seen)}, and positive is {positive!r}: probabilities of one column are for "
+                "two classes. Give one column per class."
+            )
+        return positive
+    if len(seen) > 2:
+        raise ValueError(
+            f"y has {len(seen)} classes ({shown(seen)}) and the scores one column: give one column per class"
+            + (", or positive=, the class that the scores are for." if several else ".")
+        )
+    if len(seen) == 2:
+        return seen[1:].tolist()[0]
+    return alone(seen.tolist()[0]) if len(seen) else None
+
+
+def alone(label: Any) -> Any:
+    """The positive class where only one class is seen: 1 of 0 and 1, or of −1 and 1."""
+    if label in (-1, 0, 1):
+        return True if isinstance(label, bool) else 1
+    raise ValueError(
+        f"There is only the class {label!r}: say with positive= or labels= which class is the positive one."
+    )
+
+
+def like(positive: Any, classes: Array) -> Any:
+    """`positive` as a label of the same kind as the classes."""
+    label = read_labels([positive], "positive")
+    if len(classes):
+        label, _ = one_kind(label, classes, "positive", "y")
+    return label.tolist()[0]
+
+
+def shown(classes: Array) -> str:
+    """The first classes, for messages."""
+    names = [repr(name) for name in classes.tolist()[:5]]
+    return ", ".join(names) + (", …" if len(classes) > 5 else "")
+
+
+def agreed(first: Any, second: Any, what: str) -> Any:
+    """What both parts say; refuse parts that differ."""
+    if first != second:
+        raise ValueError(
+            f"The {what} of one part is {first!r} and of the other {second!r}: give positive= or labels= when building "
+            "the parts, the same for all."
+        )
+    return first

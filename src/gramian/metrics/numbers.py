@@ -1,0 +1,114 @@
+"""Metrics of predicted numbers: `mse`, `mae` and `r2`."""
+
+from typing import Any
+
+import numpy as np
+
+from gramian.metrics.explained import Explained
+from gramian.metrics.intervals import Floats, Measured
+from gramian.metrics.means import MeanLoss
+from gramian.metrics.reading import read_pair
+
+
+def mse(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Measured:
+    """Mean squared error: Σw (y − prediction)² / Σw, and its mean over the targets if there are several.
+
+    Parameters
+    ----------
+    y, prediction : array, series or list (n,), or array or frame (n, t)
+        True and predicted numbers.
+    sample_weight : array (n,), optional
+        Weights are counts: weight 2 is the row given twice.
+    interval : float, optional
+        Confidence level: with 0.95, (value, low, high) by Student's interval of the mean of the rows' errors, with
+        Σw − 1 degrees of freedom and not below 0.
+
+    Returns
+    -------
+    float, or `Interval` (value, low, high)
+
+    Notes
+    -----
+    One pass, O(n t). The statistic behind it is `MeanLoss`.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> gm.metrics.mse([1.0, 2.0, 3.0], [1.0, 2.0, 5.0])
+    1.3333333333333333
+    """
+    return squared_errors(y, prediction, sample_weight).mean(interval=interval)
+
+
+def mae(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Measured:
+    """Mean absolute error: Σw |y − prediction| / Σw, and its mean over the targets if there are several.
+
+    Parameters, results and the interval are those of `mse`.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> gm.metrics.mae([1.0, 2.0, 3.0], [1.0, 2.5, 5.0], sample_weight=[2, 1, 1])
+    0.625
+    """
+    return absolute_errors(y, prediction, sample_weight).mean(interval=interval)
+
+
+def r2(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Measured:
+    """Share of the variance explained: R² = 1 − Σw (y − prediction)² / Σw (y − ȳ)², the mean over several targets.
+
+    Parameters
+    ----------
+    y, prediction : array, series or list (n,), or array or frame (n, t)
+        True and predicted numbers.
+    sample_weight : array (n,), optional
+        Weights are counts.
+    interval : float, optional
+        Confidence level: (value, low, high) by the delta method on the scale of log(1 − R²), so that `high` is never
+        above 1, with Student's quantile at Σw − 1 degrees of freedom.
+
+    Returns
+    -------
+    float, or `Interval` (value, low, high)
+
+    Notes
+    -----
+    Where y does not vary there is nothing to explain: 1.0 if every prediction is exact and 0.0 otherwise, as
+    scikit-learn has it; the interval then is (−∞, 1].
+
+    One pass, O(n t), with an interval O(n t²). The statistic behind it is `Explained`.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> round(gm.metrics.r2([3.0, -0.5, 2.0, 7.0], [2.5, 0.0, 2.0, 8.0]), 4)
+    0.9486
+    """
+    return Explained.of(y, prediction, sample_weight, variances=interval is not None).r2(interval=interval)
+
+
+def squared_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLoss:
+    """The statistic of `mse`."""
+    truth, predicted, weight = read_pair(y, prediction, sample_weight)
+    with np.errstate(over="ignore"):
+        losses = ((truth - predicted) ** 2).mean(axis=1)
+    return _finite_mean(losses, weight, "mse", truth, predicted)
+
+
+def absolute_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLoss:
+    """The statistic of `mae`."""
+    truth, predicted, weight = read_pair(y, prediction, sample_weight)
+    with np.errstate(over="ignore"):
+        losses = np.abs(truth - predicted).mean(axis=1)
+    return _finite_mean(losses, weight, "mae", truth, predicted)
+
+
+def _finite_mean(losses: Floats, weight: Floats, loss: str, truth: Floats, predicted: Floats) -> MeanLoss:
+    bad = ~np.isfinite(losses)
+    if bad.any():
+        row = int(bad.argmax())
+        raise OverflowError(
+            f"y = {truth[row].tolist()} is predicted as {predicted[row].tolist()}: its {loss} exceeds the range of "
+            "float64. Divide both by a constant first."
+        )
+    return MeanLoss.of(losses, weight, loss=loss)

@@ -1,0 +1,83 @@
+"""Logistic regression, binary and multinomial."""
+
+from typing import Any
+
+from gramian.models.composed import penalty_of
+from gramian.models.linear import GRID
+from gramian.models.linear_classifier import LinearClassifier
+from gramian.objective.losses import Logistic, Loss
+
+
+class LogisticRegression(LinearClassifier):
+    """Probabilities of classes by a linear model of their log-odds, by Newton's method with the true Hessian.
+
+    Minimises (1/Σw) Σ w log(1 + exp(−y f)) + alpha · penalty(c) for two classes y = ±1, and −log p_y with p ∝ exp(f)
+    for more. scikit-learn's C is 1 / (2 n alpha).
+
+    Parameters
+    ----------
+    alpha : "auto" or float
+        Strength; "auto" chooses by cross-validation.
+    penalty : None, str or Penalty
+        "l2", "l1", "elastic_net", … or an object of `gm.penalties`.
+    alphas, cv, rule, multiclass, code, class_weight, cost, fit_intercept, solver, max_iter, tol, random_state
+        As in `Classifier`, and so is `callbacks`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_, scores_
+    separated_ : bool
+        Whether the classes are separated perfectly; without a penalty the fit then has a small one, and says so.
+
+    Notes
+    -----
+    One pass of O(n d²) for each of about five Newton steps; cross-validation takes all folds along in the same passes.
+    Standard errors come from the curvature of the likelihood.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = gm.LogisticRegression(alpha=0.001).fit(X, y)
+    >>> model.predict_proba(X[:1]).round(2)
+    array([[0.99, 0.01, 0.  ]])
+    """
+
+    def __init__(
+        self,
+        alpha: str | float = "auto",
+        *,
+        penalty: Any = "l2",
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+        callbacks: Any = (),
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _parts(self) -> tuple[Loss, Any]:
+        return Logistic(), penalty_of(self.penalty)

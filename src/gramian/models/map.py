@@ -1,0 +1,613 @@
+"""The most probable model: a likelihood of the target and a prior of the coefficients, read as loss and penalty."""
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from gramian.models import parameters
+from gramian.models.base import Interval, LinearModel
+from gramian.models.classifying import ClassifyingModel
+from gramian.models.composed import Composed
+from gramian.models.distribution import Categorical, Posterior, average_probabilities, inverse_root, predictive
+from gramian.models.errors import MOST, coefficient_errors
+from gramian.models.ridge import Ridge
+from gramian.models.sparse import SMALL_GRAM, Lasso
+from gramian.models.summary import Summary
+from gramian.objective import likelihoods, priors
+from gramian.objective.likelihoods import Likelihood, Scaled
+from gramian.objective.losses import Kinked, Squared
+from gramian.objective.penalties import Penalty
+from gramian.objective.priors import Prior
+from gramian.rows import Block, Rows, single_threaded_blas
+from gramian.rows.labels import coded
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.factor import factor_of_quadratic, quadratic
+from gramian.solvers.fit import Fit, fit_problem
+from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.quadratic import TOLERANCE, Solution, solve
+from gramian.solvers.wide import shortest
+from gramian.statistics import Moments, Triangle
+from gramian.statistics.products import block_moments
+from gramian.warnings import ConvergenceWarning
+
+Floats = NDArray[np.float64]
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "gaussian": likelihoods.Gaussian,
+    "student_t": likelihoods.StudentT,
+    "laplace": likelihoods.Laplace,
+    "poisson": likelihoods.Poisson,
+    "bernoulli": likelihoods.Bernoulli,
+    "categorical": likelihoods.Categorical,
+}
+PRIORS: dict[str, type[Prior]] = {"normal": priors.Normal, "laplace": priors.Laplace, "flat": priors.Flat}
+CLASSES = ("signs", "classes")
+GRID = 9  # scales that are tried before the best of them is improved
+SETTLED = 1e-12  # relative change of a scale that is rounding
+EXACT = 1e-9  # of the scale without coefficients: below it the columns meet y exactly
+EXACT_OF_SUMS = 1e-7  # what cross-products can tell of that
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Coefficients (d, m) and intercepts (m,) at one strength of the prior, and the mean loss there."""
+
+    coef: Floats
+    intercept: Floats
+    loss: float
+    certificate: Certificate
+    solver: Solver
+    iterations: int
+    alpha: float
+    scale: float | None = None
+    source: Any = None
+
+
+class Squares:
+    """Gaussian noise, one target: least squares, ridge or the lasso, by cross-products where they suffice."""
+
+    def __init__(
+        self,
+        data: Rows | Moments,
+        moments: Moments | None,
+        penalty: Penalty,
+        intercept: bool,
+        max_iter: int,
+        tol: float,
+    ) -> None:
+        self.data, self.given, self.intercept, self.max_iter, self.tol = data, moments, intercept, max_iter, tol
+        parts = penalty.parts(1)
+        assert parts is not None
+        self.rough = not parts.smooth
+        self.wide = isinstance(data, Rows) and data.n < data.d
+        self.exact = EXACT if isinstance(data, Rows) else EXACT_OF_SUMS
+
+    @cached_property
+    def moments(self) -> Moments:
+        if self.given is not None:
+            return self.given
+        assert isinstance(self.data, Rows)
+        return self.data.sum(block_moments(self.data))
+
+    @cached_property
+    def free(self) -> Solution:
+        """Without a prior: of all solutions the shortest."""
+        if self.wide:
+            assert isinstance(self.data, Rows)
+            return shortest(self.data, intercept=self.intercept)
+        return solve(self.data, intercept=self.intercept, moments=self.moments)
+
+    @property
+    def weight(self) -> float:
+        return self.free.weight
+
+    @property
+    def null(self) -> float:
+        """Mean loss without coefficients."""
+        return float(self.free.total[0]) / self.weight
+
+    def at(self, alpha: float, *, last: bool = False) -> Answer:
+        if self.rough and alpha > 0:
+            return self._lasso(alpha)
+        found = self.free if alpha == 0 else self._ridge(alpha)
+        c = found.certificate
+        tolerance = self.tol * c.tolerance / TOLERANCE
+        carried = c.holds or c.value > c.tolerance
+        certificate = replace(c, tolerance=tolerance, holds=carried and c.value <= tolerance)
+        loss = float(found.residual[0]) / found.weight
+        return Answer(found.coef, found.intercept, loss, certificate, found.solver, 1, alpha, source=found)
+
+    def _ridge(self, alpha: float) -> Solution:
+        if not self.wide:
+            return solve(self.data, intercept=self.intercept, alpha=alpha, moments=self.moments)
+        return Ridge(alpha, fit_intercept=self.intercept).fit(self.data)._solution
+
+    def _lasso(self, alpha: float) -> Answer:
+        rows = isinstance(self.data, Rows) and self.data.d > max(self.data.n, SMALL_GRAM)
+        model = Lasso(alpha, alphas=[alpha], fit_intercept=self.intercept, max_iter=10 * self.max_iter, tol=self.tol)
+        model.fit(self.data if rows else self.moments)
+        coef = model.coef_.reshape(-1, 1)
+        intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+        if rows:
+            assert isinstance(self.data, Rows)
+            loss = self.data.sum(lambda block: _squares(block, coef, intercept)) / self.weight
+        else:
+            q = quadratic(self.moments, intercept=self.intercept)
+            loss = float(np.ldexp(factor_of_quadratic(q).residual(coef)[0, 0], 2 * int(q.y[0]))) / self.weight
+        return Answer(coef, intercept, loss, model.certificate_, model.solver_, model.n_iter_, alpha)
+
+    def rest(self, likelihood: Likelihood) -> float:
+        return self.weight * float(likelihood.rest(np.zeros(1))[0])
+
+    def posterior(self, answer: Answer, likelihood: Likelihood) -> Posterior | None:
+        """Exact, given the scale: σ² (XᵀX + λ)⁻¹ about the mean, σ² / n there."""
+        d, solution = len(answer.coef), answer.source
+        if solution is None or d > MOST:
+            return None
+        if answer.alpha == 0 and solution.spread is not None:
+            x, mean, F = solution.x, solution.mean, solution.spread
+        else:
+            q = quadratic(self.moments, intercept=self.intercept)
+            x, mean = q.x, q.mean
+            F = inverse_root(q.G + np.diag(np.ldexp(np.full(d, answer.alpha * self.weight), -2 * x)))
+        root = np.zeros((1, d + 1, F.shape[1] + 1))
+        root[0, :d, :-1] = F
+        root[0, d, -1] = 1.0 / np.sqrt(self.weight) if self.intercept else 0.0
+        sigma = np.sqrt(likelihood.unit / 2.0)
+        return Posterior(np.asarray(mean[:d], dtype=np.float64), np.ldexp(1.0, -x), sigma * root)
+
+
+def _squares(block: Block, coef: Floats, intercept: Floats) -> float:
+    assert block.y is not None
+    squares = (block.y - np.asarray(block.X @ coef) - intercept)[:, 0] ** 2
+    return float(squares.sum() if block.weight is None else block.weight @ squares)
+
+
+class Descent:
+    """Any likelihood, by the solver that suits its loss and the penalty."""
+
+    exact = EXACT
+
+    def __init__(self, problem: Problem, solver: Any, max_iter: int, tol: float) -> None:
+        self.problem, self.options = problem, {"solver": solver, "max_iter": max_iter, "tol": tol}
+
+    @property
+    def weight(self) -> float:
+        return self.problem.columns.weight
+
+    @property
+    def null(self) -> float:
+        """Mean loss without coefficients, or a little more."""
+        return self.problem.value(self.problem.zero())
+
+    def at(self, alpha: float, *, last: bool = False) -> Answer:
+        fit = fit_problem(self.problem.with_alpha(alpha), warn=last, **self.options)
+        if fit.scale is not None and not 0.0 < fit.scale < np.inf:
+            raise ValueError(
+                "The scale cannot be estimated: y is met exactly, and the density grows without end as the scale goes "
+                "to 0. Give the scale of the noise, as in likelihood=gm.likelihoods.StudentT(nu, scale)."
+            )
+        loss = self._alone(fit).value(fit.theta)
+        return Answer(
+            fit.coef, fit.intercept, loss, fit.certificate, fit.solver, fit.iterations, alpha, fit.scale, source=fit
+        )
+
+    @staticmethod
+    def _alone(fit: Fit) -> Problem:
+        """The mean loss by itself, at the scale that was found."""
+        problem, loss = fit.problem.with_alpha(0.0), fit.problem.loss
+        return problem if fit.scale is None else problem.with_loss(loss.at(fit.scale))  # type: ignore[attr-defined]
+
+    def rest(self, likelihood: Likelihood) -> float:
+        def of_block(block: Block) -> float:
+            assert block.y is not None
+            rest = likelihood.rest(block.y[:, 0])
+            return float(rest.sum() if block.weight is None else block.weight @ rest)
+
+        return self.problem.rows.sum(of_block)
+
+    def posterior(self, answer: Answer, likelihood: Likelihood) -> Posterior | None:
+        """The normal with the curvature of the posterior at its mode, given the scale."""
+        fit: Fit = answer.source
+        problem, m, p, d = fit.problem, fit.problem.m, fit.problem.p, fit.problem.d
+        smooth = problem.parts is not None and problem.parts.smooth and not isinstance(problem.loss, Kinked)
+        if not smooth or fit.separated or m * p > MOST:
+            return None
+        H = self._alone(fit).with_alpha(answer.alpha).at(fit.theta, hessian=True).hessian
+        F = inverse_root(H) * np.sqrt(likelihood.unit / self.weight)
+        root = np.zeros((m, d + 1, F.shape[1]))
+        root[:, :p] = F.reshape(m, p, -1)
+        return Posterior(problem.center, problem.inverse, root)
+
+
+Road = Squares | Descent
+
+
+def most_probable(
+    road: Road, likelihood: Likelihood, prior: Prior, max_iter: int, tol: float
+) -> tuple[Answer, Likelihood]:
+    """The mode of the posterior over coefficients and scale, and the likelihood at its scale."""
+    if not likelihood.free or joint_scale(likelihood.loss()):
+        answer = road.at(prior.alpha(likelihood.unit, road.weight), last=True)
+        return answer, likelihood if answer.scale is None else likelihood.at(answer.scale)
+    assert isinstance(likelihood, Scaled)
+    low, high = likelihood.likeliest(road.at(0.0).loss), likelihood.likeliest(road.null)
+    if high == 0 or low <= road.exact * high:
+        return _exact(road, likelihood.at(road.exact * (high or 1.0)), prior)
+    if prior.strength == 0:
+        return road.at(0.0, last=True), likelihood.at(low)
+    scale, off, fits = _settled_scale(road, likelihood, prior, (low, high), max_iter, tol)
+    known = likelihood.at(scale)
+    answer = road.at(prior.alpha(known.unit, road.weight), last=True)
+    c = answer.certificate
+    tolerance = max(c.tolerance, tol)
+    certificate = replace(c, value=max(c.value, off), tolerance=tolerance, holds=c.holds and off <= tolerance)
+    if off > tolerance:
+        warnings.warn(
+            f"The scale still moves by {off:.2g} of itself after {fits} fits, its tolerance is {tol:.2g}: raise "
+            "max_iter, or give the scale.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return replace(answer, certificate=certificate, iterations=answer.iterations + fits), known
+
+
+def _exact(road: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]:
+    answer = road.at(prior.alpha(known.unit, road.weight))
+    known = known.at(max(known.width, known.likeliest(answer.loss)))
+    note = (
+        f"The columns meet y exactly: the density grows without end as the scale goes to 0, and it is held at "
+        f"{known.width:.3g}."
+    )
+    warnings.warn(
+        f"{note} Give the scale of the noise, as in likelihood=gm.likelihoods.{type(known).__name__}(scale=…).",
+        ConvergenceWarning,
+        stacklevel=6,
+    )
+    both = f"{answer.certificate.note} {note}".strip()
+    return replace(answer, certificate=replace(answer.certificate, note=both)), known
+
+
+def _settled_scale(
+    road: Road, likelihood: Scaled, prior: Prior, ends: tuple[float, float], max_iter: int, tol: float
+) -> tuple[float, float, int]:
+    """The scale of largest posterior with the coefficients that belong to it, how far it is from settled, and the fits.
+
+    A scale leads to coefficients, their residuals to a scale. That map rises, and alternating goes uphill; there may be
+    several fixed points, so a grid comes first. Secants make the alternation quick.
+    """
+    seen: dict[float, tuple[float, float]] = {}  # log scale → (−log posterior, log of the scale it leads to)
+
+    def look(u: float) -> tuple[float, float]:
+        if u not in seen:
+            known = likelihood.at(float(np.exp(u)))
+            answer = road.at(prior.alpha(known.unit, road.weight))
+            cost = road.weight * (answer.loss / known.unit + float(known.rest(np.zeros(1))[0]))
+            seen[u] = (
+                cost - float(prior.log_density(answer.coef).sum()),
+                float(np.log(likelihood.likeliest(answer.loss))),
+            )
+        return seen[u]
+
+    low, high = np.log(ends)
+    u = min(np.linspace(low, high, GRID).tolist(), key=lambda u: look(u)[0])
+    off, before = look(u)[1] - u, None
+    for _ in range(max_iter):
+        if abs(off) <= SETTLED or (before is not None and abs(before[1]) <= abs(off) <= tol):
+            break  # the rest is the rounding of the fits
+        new = look(u)[1]
+        if before is not None and (off - before[1]) * (u - before[0]) < 0:
+            secant = float(np.clip(u - off * (u - before[0]) / (off - before[1]), low, high))
+            new = secant if look(secant)[0] < look(u)[0] else new
+        before, u = (u, off), new
+        off = look(u)[1] - u
+    return float(np.exp(u)), abs(off), len(seen)
+
+
+class MAP(Composed, LinearModel, ClassifyingModel):
+    """The most probable coefficients under a likelihood of the target and a prior of the coefficients.
+
+    Maximises Σ w log p(y | b + cᵀx) + log p(c), and over the scale of the noise where it is not given; b has a flat
+    prior. In the terms of `gm.Regressor`: loss = −unit · log p and alpha = strength · unit / Σw, so that Gaussian noise
+    σ with a Normal prior β is ridge with alpha = σ² / (β² Σw), and a Laplace prior is the lasso.
+
+    Parameters
+    ----------
+    likelihood : str or Likelihood
+        "gaussian", "student_t", "laplace" or "poisson" for a regression, "bernoulli" or "categorical" for classes; or
+        an object of `gm.likelihoods`, with its scale or without.
+    prior : str or Prior
+        "normal", "laplace", "flat", or an object of `gm.priors`. A name has scale 1, in the units of the coefficients.
+    fit_intercept : bool
+        Whether to fit b.
+    solver : "auto", a name, or a solver object such as `gm.solvers.GradientDescent()`
+        "auto" takes a direct method where there is one.
+    max_iter : int
+        Most iterations of the solver (ten times as many changes of a lasso's active set), and most fits for a scale.
+    tol : float
+        Tolerance of the certificate's quantity, relative; also of the scale.
+
+    Attributes
+    ----------
+    coef_, intercept_, alpha_, certificate_, solver_, n_iter_
+    scale_ : float or array (t,)
+        The scale of the noise, given or estimated, where the likelihood has one.
+    log_likelihood_, log_posterior_ : float
+        Σ w log p(y | x), and with log p(c) added (the evidence is not subtracted). Sums over targets.
+    classes_ : array, of classifiers
+
+    Notes
+    -----
+    Gaussian noise takes one pass over the data, also of `gm.moments`; other likelihoods as `gm.Regressor` and
+    `gm.Classifier`. An estimated scale costs some fifteen fits, for Gaussian noise without further passes. Standard
+    errors and `predict_distribution` use the normal with the curvature of the posterior at its mode, given the scale:
+    exact for Gaussian noise and prior. Where the prior has a kink or the loss has one, there is none.
+
+    Examples
+    --------
+    >>> from gramian.models.map import MAP
+    >>> from gramian.objective.likelihoods import Gaussian
+    >>> from gramian.objective.priors import Normal
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9]
+    >>> model = MAP(Gaussian(scale=0.1), Normal(scale=1.0)).fit(X, y)
+    >>> model.coef_.round(4), Ridge(alpha=0.1**2 / 4).fit(X, y).coef_.round(4)
+    (array([0.9581]), array([0.9581]))
+    >>> model.predict_distribution([[4.0]]).quantile([0.05, 0.95]).round(2).ravel()
+    array([3.64, 4.16])
+    """
+
+    class_weight = None  # the weight of a class is a matter of the data, not of its likelihood
+    cost = None  # decisions at a cost: predict_distribution(X).optimal(cost)
+
+    def __init__(
+        self,
+        likelihood: Any = "gaussian",
+        prior: Any = "normal",
+        *,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+    ) -> None:
+        self.likelihood = likelihood
+        self.prior = prior
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _targets(self) -> str:
+        kind = LIKELIHOODS.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
+        return str(getattr(kind, "targets", ""))
+
+    def _classifies(self) -> bool:
+        return self._targets() in CLASSES
+
+    @single_threaded_blas()
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "MAP":
+        """Fit to (X, y) or `Rows`; with Gaussian noise also to `Moments`."""
+        likelihood = _part("likelihood", self.likelihood, LIKELIHOODS, Likelihood)
+        prior = _part("prior", self.prior, PRIORS, Prior)
+        intercept = parameters.flag("fit_intercept", self.fit_intercept)
+        max_iter = parameters.whole("max_iter", self.max_iter, low=1)
+        tol = parameters.number("tol", self.tol, low=0.0, open_low=True)
+        for name in ("scale_", "noise_variance_", "classes_", "class_totals_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        self._read, self._loss, one = (likelihood, prior), likelihood.loss(), True
+        if self._classifies():
+            roads: list[Road] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
+        else:
+            roads, one = self._numbers(prior, X, y, sample_weight, intercept)
+        found = [most_probable(road, likelihood, prior, max_iter, tol) for road in roads]
+        self._keep(roads, found, prior, one)
+        return self
+
+    def _classes(self, likelihood: Likelihood, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> Descent:
+        rows = self._labelled(X, y, weight)
+        k = len(self.classes_)
+        if likelihood.targets == "signs":
+            if k > 2:
+                raise ValueError(
+                    "Only binary classification is supported by the Bernoulli likelihood. The type of the target is "
+                    f"multiclass: y has {k} classes; use gm.likelihoods.Categorical()."
+                )
+            rows = coded(rows, lambda y: 2.0 * y - 1.0)
+        outputs = k if likelihood.targets == "classes" else 1
+        problem = Problem(rows, self._loss, prior.penalty(), 0.0, intercept=intercept, outputs=outputs)
+        return Descent(problem, self.solver, self.max_iter, self.tol)
+
+    def _numbers(self, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> tuple[list[Road], bool]:
+        direct = isinstance(self._loss, Squared) and isinstance(self.solver, str) and self.solver == "auto"
+        data, penalty = self._source(X, y, weight, sums=direct), prior.penalty()
+        if isinstance(data, Triangle):
+            raise ValueError("MAP fits from rows or Moments, not from a Triangle: give gm.moments.")
+        targets = range(len(data.target_names))
+        if not direct:
+            assert isinstance(data, Rows)
+            problems = [Problem(_target(data, j), self._loss, penalty, 0.0, intercept=intercept) for j in targets]
+            return [Descent(problem, self.solver, self.max_iter, self.tol) for problem in problems], data.one_target
+        whole = data if isinstance(data, Moments) else None
+        if isinstance(data, Rows) and data.n >= data.d:
+            whole = data.sum(block_moments(data))
+        sums = [None if whole is None else whole.select(slice(None), [j]) for j in targets]
+        return [
+            Squares(
+                sums[j] if isinstance(data, Moments) else _target(data, j),  # type: ignore[arg-type]
+                sums[j],
+                penalty,
+                intercept,
+                self.max_iter,
+                self.tol,
+            )
+            for j in targets
+        ], data.one_target
+
+    def _needs_rows(self, given: str) -> str:
+        return (
+            f"This MAP cannot be fitted from {given} alone: it needs the rows, unless the noise is Gaussian and "
+            "solver='auto'. Fit from the data, or from gm.scan of them."
+        )
+
+    def _keep(self, roads: list[Road], found: list[tuple[Answer, Likelihood]], prior: Prior, one: bool) -> None:
+        answers = [answer for answer, _ in found]
+        if self._classifies():
+            self.coef_ = np.ascontiguousarray(answers[0].coef.T)
+            self.intercept_ = np.asarray(answers[0].intercept)
+        else:
+            coefs, intercepts = [a.coef[:, 0] for a in answers], [a.intercept[0] for a in answers]
+            self._set_coefficients(np.column_stack(coefs), np.array(intercepts), one)
+        worst = max(answers, key=lambda a: (not a.certificate.holds, a.certificate.value))
+        self.certificate_, self.solver_ = worst.certificate, worst.solver
+        self.n_iter_ = max(max(a.iterations for a in answers), 1)
+        alphas = np.array([a.alpha for a in answers])
+        self.alpha_ = float(alphas[0]) if one else alphas
+        scales = np.array([known.width for _, known in found if isinstance(known, Scaled)])
+        if scales.size:
+            self.scale_ = float(scales[0]) if one else scales
+            if isinstance(self._loss, Squared):
+                self.noise_variance_ = self.scale_**2
+        self._weight = roads[0].weight
+        self.log_likelihood_ = -sum(
+            road.weight * a.loss / known.unit + road.rest(known) for road, (a, known) in zip(roads, found, strict=True)
+        )
+        self.log_posterior_ = self.log_likelihood_ + float(sum(prior.log_density(a.coef).sum() for a in answers))
+        self._posteriors = [road.posterior(a, known) for road, (a, known) in zip(roads, found, strict=True)]
+
+    # what it predicts
+
+    def _linear(self, rows: Rows) -> Floats:
+        return np.asarray(LinearModel.predict(self, rows))
+
+    def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
+        """The mean (median, for Laplace noise) of the target at the most probable coefficients, or the likeliest class.
+
+        With `interval=0.95` a named tuple (mean, low, high) from `predict_distribution`; `interval_of="mean"` leaves
+        the noise out.
+        """
+        if not self._classifies():
+            found = LinearModel.predict(self, X, interval, interval_of)
+            return found if interval is not None else self._loss.mean(found)
+        if interval is not None:
+            raise ValueError("A class has no prediction interval: use predict_proba or predict_distribution.")
+        return ClassifyingModel.predict(self, X)
+
+    def predict_distribution(self, X: Any) -> Any:
+        """The distribution of the target given x, averaged over the posterior of the coefficients where it is known.
+
+        For a regression: mean, std, quantile, cdf, log_density and `optimal("squared" | "absolute" | "zero_one" | q)`.
+        For classes: probabilities, mode, log_density and `optimal(cost)`.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X)
+        f = self._linear(rows)
+        if self._classifies():
+            spread = None if self._posteriors[0] is None else self._posteriors[0].covariance(rows)
+            return Categorical(average_probabilities(self._loss, f, spread), self.classes_)
+        return predictive(self._loss, f, getattr(self, "scale_", None), self._variance_at(rows, f))
+
+    def _variance_at(self, rows: Rows, f: Floats) -> Floats | None:
+        if any(posterior is None for posterior in self._posteriors):
+            return None
+        found = [posterior.covariance(rows)[:, 0, 0] for posterior in self._posteriors if posterior is not None]
+        return np.column_stack(found).reshape(f.shape)
+
+    def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
+        level = parameters.number("interval", interval, low=0.0, high=1.0, open_low=True)
+        parameters.choice("interval_of", interval_of, ("observation", "mean"))
+        f = self._linear(rows)
+        if interval_of == "observation":
+            low, high = self.predict_distribution(rows).quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
+            return Interval(self._loss.mean(f), low, high)
+        variance = self._variance_at(rows, f)
+        if variance is None:
+            raise ValueError(
+                f"MAP has no prediction intervals of the mean here: {self._no_posterior()} interval_of='observation' "
+                "still has the noise."
+            )
+        half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(variance)
+        return Interval(self._loss.mean(f), self._loss.mean(f - half), self._loss.mean(f + half))
+
+    def _no_posterior(self) -> str:
+        return "a kink in the loss or the prior, separated classes or too many coefficients leave no normal posterior."
+
+    def _probabilities(self, rows: Rows) -> Floats:
+        return average_probabilities(self._loss, self._linear(rows), None)
+
+    def _decisions(self, rows: Rows) -> Floats:
+        f = self._linear(rows)
+        if len(self.classes_) > 2:
+            return f
+        return f[:, 0] if f.shape[1] == 1 else f[:, 1] - f[:, 0]
+
+    @available_if(_classifies)
+    def decision_function(self, X: Any) -> Floats:
+        """(n,) for two classes, positive for the second; (n, k) for more, the largest wins."""
+        return ClassifyingModel.decision_function(self, X)
+
+    @available_if(_classifies)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, (n, k), at the most probable coefficients."""
+        return ClassifyingModel.predict_proba(self, X)
+
+    @available_if(_classifies)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`."""
+        return ClassifyingModel.predict_log_proba(self, X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of a regression, the share of right classes of a classification."""
+        kind = ClassifierMixin if self._classifies() else RegressorMixin
+        return float(kind.score(self, X, y, sample_weight))
+
+    # what it says
+
+    def _summary(self) -> Summary:
+        facts: dict[str, Any] = {"likelihood": repr(self._read[0]), "prior": repr(self._read[1])}
+        if hasattr(self, "scale_"):
+            facts["scale"] = self.scale_
+        facts |= {"alpha": self.alpha_, "n": self._weight}
+        facts |= {"log_likelihood": self.log_likelihood_, "log_posterior": self.log_posterior_}
+        columns, notes = self._coefficient_table(), []
+        if self._classifies() and len(self.coef_) > 1:
+            columns = {"class": self.classes_[columns.pop("target")].astype(str).astype(object), **columns}
+        if any(posterior is None for posterior in self._posteriors):
+            notes.append(f"No standard errors: {self._no_posterior()}")
+        else:
+            covariances = [posterior.outside() for posterior in self._posteriors if posterior is not None]
+            columns, _ = coefficient_errors(columns, list(covariances), bool(self.fit_intercept))
+            notes.append("Errors are those of the posterior about its mode, given the scale.")
+        notes += [self.certificate_.note] if self.certificate_.note else []
+        return Summary(type(self).__name__, columns, facts, notes)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self._classifies():
+            tags.estimator_type, tags.regressor_tags = "classifier", None
+            tags.target_tags.multi_output = False
+            tags.classifier_tags.multi_class = self._targets() == "classes"
+        else:
+            tags.estimator_type, tags.classifier_tags = "regressor", None
+            tags.target_tags.positive_only = self._targets() == "counts"
+        return tags
+
+
+def _part(name: str, value: Any, known: dict[str, Any], base: type) -> Any:
+    if isinstance(value, str) and value in known:
+        return known[value]()
+    if not isinstance(value, base):
+        raise ValueError(
+            f"{name} is {value!r}; it must be one of {', '.join(map(repr, known))}, or an object of gm.{name}s."
+        )
+    return value
+
+
+def _target(rows: Rows, j: int) -> Rows:
+    return rows if len(rows.target_names) == 1 else coded(rows, lambda y: y[:, [j]])

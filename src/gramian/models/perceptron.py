@@ -1,0 +1,142 @@
+"""The perceptron."""
+
+from typing import Any
+
+import numpy as np
+
+from gramian.models import parameters
+from gramian.models.linear_classifier import LinearClassifier
+from gramian.models.summary import Summary
+from gramian.objective.losses import Loss
+from gramian.objective.losses import Perceptron as PerceptronLoss
+from gramian.objective.penalties import Zero
+from gramian.rows import MemoryRows, Rows
+from gramian.solvers.fit import Fit, fit_problem
+from gramian.solvers.linear_programme import standard_rows
+from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
+from gramian.solvers.problem import Problem
+
+MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
+
+
+class Perceptron(LinearClassifier):
+    """Rosenblatt's perceptron: corrects itself at every mistake, and ends without one where classes are separable.
+
+    Stochastic gradient descent of rate 1 on max(0, −y f). On separable data the number of mistakes is at most (R/γ)², R
+    the largest norm of a row and γ the widest margin; `summary()` shows both.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most sweeps over the rows.
+    average : bool
+        Use the mean of all points on the way: better where classes are not separable.
+    multiclass, code, class_weight, cost, fit_intercept, callbacks
+        As in `Classifier`; "joint" corrects the right and the wrongly chosen class.
+    random_state : int, RandomState or Generator, optional
+        Of the order of rows.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, certificate_, solver_, history_, n_iter_
+    n_mistakes_ : int
+        Corrections made.
+    mistake_bound_ : float
+        (R/γ)² where the classes are separable, else infinite; NaN for several classes, unequal weights or very large
+        tables.
+
+    Notes
+    -----
+    A sweep costs the size of X. Rows are centred and scaled first. The result depends on the order of rows.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [4.0, 1.0]], ["no", "no", "yes", "yes"]
+    >>> model = gm.Perceptron().fit(X, y)
+    >>> model.score(X, y), model.n_mistakes_ <= model.mistake_bound_
+    (1.0, True)
+    """
+
+    alpha: Any = 0.0
+    alphas: Any = 2
+    cv: Any = 5
+    rule: Any = "best"
+    solver: Any = "auto"
+    tol: Any = 1e-15
+
+    def __init__(
+        self,
+        *,
+        max_iter: int = 1000,
+        average: bool = False,
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+        callbacks: Any = (),
+    ) -> None:
+        self.max_iter = max_iter
+        self.average = average
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.callbacks = callbacks
+
+    def _parts(self) -> tuple[Loss, Any]:
+        parameters.flag("average", self.average)
+        return PerceptronLoss(), Zero()
+
+    def _solve(self, problem: Problem, **more: Any) -> Fit:
+        """Fits that only serve to calibrate are short."""
+        short = "start" in more
+        seed = self.random_state
+        if isinstance(seed, np.random.Generator | np.random.RandomState):
+            seed = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else int(seed.randint(2**31 - 1))
+        method = PerceptronAlgorithm(bool(self.average), 0 if seed is None else int(seed), 10 if short else 100)
+        options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": self.callbacks}
+        return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": None}))
+
+    def _keep(self, fits: list[Fit]) -> None:
+        super()._keep(fits)
+        self.n_mistakes_ = sum(int(fit.more["mistakes"]) for fit in fits)
+        self.mistake_bound_ = float("nan")
+        problem = fits[0].problem
+        if len(fits) == 1 and problem.m == 1 and problem.rows.n * problem.p <= MOST_CELLS and _even(problem):
+            self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else float("inf")
+
+    def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Any:
+        """An algorithm, not an optimum: only refits tell what it does without a row."""
+        return self._refitted(rows, readings, fits)
+
+    def _told(self, summary: Summary) -> Summary:
+        facts = {k: v for k, v in summary.facts.items() if k != "alpha"}
+        facts |= {"mistakes": self.n_mistakes_, "bound (R/γ)²": self.mistake_bound_, "sweeps": self.n_iter_}
+        return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _even(problem: Problem) -> bool:
+    """Whether all rows count the same: the bound is for steps of one size."""
+    weight = problem.rows.collect().weight
+    return weight is None or bool(np.ptp(weight[weight > 0]) == 0)
+
+
+def _bound(problem: Problem) -> float:
+    """(R/γ)²: γ is the margin of the hyperplane through the origin that is furthest from all rows, by a hard margin."""
+    from gramian.models.svm import SVC
+
+    block = problem.rows.collect()
+    assert block.y is not None
+    Z = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)])
+    keep = slice(None) if block.weight is None else block.weight > 0
+    rows = MemoryRows(Z[keep], block.y[keep], None, target_names=("y",))
+    try:
+        widest = SVC(alpha=0.0, fit_intercept=False).fit(rows)
+    except ValueError:
+        return float("inf")
+    return float((largest_norm(problem) * np.linalg.norm(widest.coef_)) ** 2)

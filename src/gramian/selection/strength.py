@@ -1,0 +1,243 @@
+"""The choice of alpha for any loss and penalty: a grid, and cross-validation by the cheapest exact way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.losses import Kinked, MultiHinge, Power, RootHinge, StudentT
+from gramian.rows import MemoryRows, Rows, parallel_map, threads
+from gramian.selection.fold_newton import FoldNewton
+from gramian.selection.leave_one_out import dense_enough, left_out_losses
+from gramian.selection.scores import Scores
+from gramian.selection.shared import select
+from gramian.selection.splits import Plan, plan
+from gramian.solvers.fit import Fit, fit_problem
+from gramian.solvers.problem import Problem, joint_scale
+
+Floats = NDArray[np.float64]
+Reading = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
+FOLD_TOL = 1e-5
+SMOOTH_REACH = 1e-6
+WIDEST = 1e-13
+SPARSE_REACH = 1e-3
+
+
+def has_strength(problem: Problem) -> bool:
+    """Whether alpha makes a difference: not without a penalty, nor with bounds alone."""
+    p = problem.parts
+    return p is None or bool(p.square.any() or p.l1.any() or p.groups)
+
+
+def strongest(problem: Problem) -> float:
+    """An alpha at which the penalty has (nearly) all coefficients: exactly, where zeros are exact."""
+    unit = problem.with_alpha(1.0)
+    point = unit.at(unit.zero())
+    if unit.parts is None:
+        return float(np.abs(point.gradient).max()) or 1.0
+    g = np.abs(point.gradient[:, : unit.d]).max(axis=0)
+    if unit.l1.any() or unit.groups:
+        if unit.intercept:
+            point = _intercept_only(unit)
+            g = np.abs(point.gradient[:, : unit.d] - unit.quadratic(point.theta)[1]).max(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            tops = np.where(unit.l1 > 0, g / unit.l1, 0.0)
+        ends = [float(tops.max(initial=0.0))]
+        ends += [float(np.linalg.norm(g[members])) / cost for members, cost in unit.groups]
+        return max(ends) or 1.0
+    square = np.diagonal(unit.square) if unit.square.ndim == 2 else unit.square
+    some = square > 0
+    return float(np.clip((1.0 / square[some]).max(), 1e-250, 1e250)) if some.any() else 1.0
+
+
+def _intercept_only(problem: Problem) -> Any:
+    """The point with no coefficients and the best intercepts, by a few Newton steps on them alone."""
+    theta = problem.zero()
+    point = problem.at(theta)
+    if not problem.loss.smooth:
+        return point
+    for _ in range(50):
+        g = point.gradient[:, problem.d]
+        if np.abs(g).max() <= 1e-10 * max(point.size, 1e-300):
+            break
+        theta = theta.copy()
+        for k in range(problem.m):
+            low, high = theta.copy(), theta.copy()
+            low[k, problem.d] -= 1e-4
+            high[k, problem.d] += 1e-4
+            bend = (problem.at(high).gradient[k, problem.d] - problem.at(low).gradient[k, problem.d]) / 2e-4
+            theta[k, problem.d] -= float(np.clip(g[k] / max(bend, 1e-8), -2.0, 2.0))
+        point = problem.at(theta)
+    return point
+
+
+def grid(problem: Problem, count: int) -> Floats:
+    """Alphas from the strongest penalty down, evenly in their logarithm."""
+    top = strongest(problem)
+    unit = problem.with_alpha(1.0)
+    if unit.parts is None or unit.l1.any() or unit.groups:
+        return np.geomspace(top, top * SPARSE_REACH, count)
+    square = np.diagonal(unit.square) if unit.square.ndim == 2 else unit.square
+    least = float((1.0 / square[square > 0]).min()) * SMOOTH_REACH if (square > 0).any() else top * SMOOTH_REACH
+    return np.geomspace(top, max(least, top * WIDEST), count)
+
+
+class Strength:
+    """Validation losses of one or several problems that share their rows and their alpha."""
+
+    def __init__(self, rows: Rows, readings: list[Reading], cv: Any, *, solver: Any = "auto", max_iter: int = 1000):
+        self.rows, self.readings, self.solver, self.max_iter = rows, readings, solver, max_iter
+        self.plans = plan(cv, rows)
+        self.problems = [reading(rows) for reading in readings]
+        self.loo = self.plans[0].leave_one_out
+        self.starts: dict[tuple[int, int], Floats] = {}
+        self.paths: list[dict[float, Floats]] = [{} for _ in readings]
+
+    def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
+        """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
+        kinked = any(not problem.loss.smooth for problem in self.problems)
+        limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
+        return select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits)
+
+    def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
+        """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
+        if self.loo and all(self._approximable(problem) for problem in self.problems):
+            return self._left_out(alphas)
+        tables = np.array([self._table(number, alphas) for number in range(len(self.problems))])
+        known = np.isfinite(tables)
+        if not known.any(axis=0).all():
+            raise ValueError("A test part of cv has no row with a positive weight: use fewer folds.")
+        return np.where(known, tables, 0.0).sum(axis=0) / known.sum(axis=0), None
+
+    @staticmethod
+    def _approximable(problem: Problem) -> bool:
+        loss = problem.loss
+        smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
+        return smooth and problem.parts is not None and problem.parts.smooth and dense_enough(problem)
+
+    def _left_out(self, alphas: Floats) -> tuple[Floats, Floats]:
+        total: Any = 0.0
+        mass: Any = 0.0
+        for number, problem in enumerate(self.problems):
+            rows = []
+            start = None
+            for alpha in alphas:
+                fit = fit_problem(
+                    problem.with_alpha(float(alpha)),
+                    solver=self.solver,
+                    start=start,
+                    max_iter=self.max_iter,
+                    warn=False,
+                )
+                start = fit.theta
+                self.paths[number][float(alpha)] = start
+                hessian = fit.problem.at(fit.theta, hessian=True).hessian
+                value, weight = left_out_losses(fit.problem, fit.theta, hessian)
+                rows.append(value * (weight > 0))
+            total = total + np.array(rows) * weight
+            mass = mass + weight
+        return total / np.where(mass > 0, mass, 1.0), mass
+
+    def path(self, alphas: Floats) -> tuple[Floats, Floats]:
+        """Coefficients (A, d, outputs) and intercepts (A, outputs) of all rows: those met on the way, or fitted now."""
+        columns: list[tuple[Floats, Floats]] = []
+        for problem, known in zip(self.problems, self.paths, strict=True):
+            start, steps = None, []
+            for alpha in alphas:
+                theta = known.get(float(alpha))
+                if theta is None:
+                    at = problem.with_alpha(float(alpha))
+                    theta = fit_problem(
+                        at, solver=self.solver, start=start, max_iter=self.max_iter, tol=FOLD_TOL, warn=False
+                    ).theta
+                start = theta if problem.loss.smooth else None
+                steps.append(problem.outside(theta))
+            columns.append((np.stack([coef for coef, _ in steps]), np.stack([b for _, b in steps])))
+        return np.concatenate([c for c, _ in columns], axis=2), np.concatenate([b for _, b in columns], axis=1)
+
+    def _table(self, number: int, alphas: Floats) -> Floats:
+        problem = self.problems[number]
+        if self._shareable(problem):
+            together = FoldNewton(problem, self.plans)
+            found = together.losses(alphas)
+            if found is not None:
+                self.paths[number] |= together.path
+                return found
+        return self._refits(number, alphas)
+
+    def _shareable(self, problem: Problem) -> bool:
+        return problem.m == 1 and self._approximable(problem) and self.solver in ("auto", "newton") and not self.loo
+
+    def _refits(self, number: int, alphas: Floats) -> Floats:
+        splits = [pair for each in self.plans for pair in _splits(each, self.rows.n)]
+        reading = self.readings[number]
+
+        def path(index: int) -> Floats:
+            train, test = splits[index]
+            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas, (number, index))
+
+        return np.column_stack(parallel_map(path, range(len(splits))))
+
+    def _path(self, reading: Reading, train: Rows, test: Rows, alphas: Floats, key: tuple[int, int]) -> Floats:
+        with threads(1):
+            problem = reading(train)
+            losses = np.full(len(alphas), np.nan)
+            if _weight(reading, test) <= 0:
+                return losses  # none of the rows takes part in this binary problem
+            judge = reading(test)
+            start = self.starts.get(key)
+            for a, alpha in enumerate(alphas):
+                fit = fit_problem(
+                    problem.with_alpha(float(alpha)),
+                    solver=self.solver,
+                    start=start,
+                    max_iter=self.max_iter,
+                    tol=FOLD_TOL,
+                    warn=False,
+                )
+                if not isinstance(problem.loss, Kinked | MultiHinge | RootHinge | StudentT):
+                    start = fit.theta
+                losses[a] = validation(judge, fit)
+            return losses
+
+
+def _weight(reading: Reading, rows: Rows) -> float:
+    """The weight that rows have in a problem, without the problem."""
+    with np.errstate(all="ignore"):
+        return reading(rows).columns.weight
+
+
+def validation(judge: Problem, fit: Fit) -> float:
+    """The mean loss of a fit on other rows; a scale that was estimated is the one of the fit."""
+    loss = fit.problem.loss if fit.scale is None else fit.problem.loss.at(fit.scale)  # type: ignore[attr-defined]
+    bare = judge.with_loss(loss).with_alpha(0.0)
+    theta = bare.inside(fit.coef, fit.intercept)
+    return float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
+
+
+def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    if each.leave_one_out:
+        everyone = np.arange(n)
+        return [(np.delete(everyone, i), everyone[i : i + 1]) for i in range(n)]
+    labels = each.folds.labels(0, n)
+    return [
+        (np.flatnonzero(train[labels] & (labels >= 0)), np.flatnonzero(test[labels] & (labels >= 0)))
+        for train, test in zip(each.train, each.test, strict=True)
+    ]
+
+
+def splits_of(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to train on and to test on, of every split."""
+    return [pair for each in plan(cv, rows) for pair in _splits(each, rows.n)]
+
+
+def taken(rows: Rows, index: NDArray[np.int64]) -> MemoryRows:
+    """Some of the rows, in memory."""
+    if isinstance(rows, MemoryRows):
+        return rows.taken(index)
+    block = rows.collect()
+    whole = MemoryRows(
+        block.X, block.y, block.weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
+    )
+    return whole.taken(index)

@@ -1,0 +1,172 @@
+"""Which solver a problem gets: by what its loss and penalty are, and by cost."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gramian.objective.losses import Absolute, Huber, Kinked, MultiHinge, Perceptron, Power, RootHinge, StudentT
+from gramian.objective.penalties import Parts
+from gramian.rows import MemoryRows
+from gramian.solvers.column_descent import ColumnDescent
+from gramian.solvers.concomitant import ScaleNewton
+from gramian.solvers.descent import GradientDescent
+from gramian.solvers.dual_descent import DualDescent
+from gramian.solvers.interior import InteriorPoint
+from gramian.solvers.iterate import Method
+from gramian.solvers.linear_programme import LinearProgramme
+from gramian.solvers.near_rows import NearRows
+from gramian.solvers.newton import Newton
+from gramian.solvers.newton_cg import NewtonCG
+from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.proximal import ProximalNewton
+from gramian.solvers.reweighted import PowerNewton, Reweighted
+from gramian.solvers.soft_margin import RootDescent, Smoothing
+from gramian.solvers.turned import TurnedInterior
+
+MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
+MOST_JOINT = 150  # numbers in θ of several outputs: beyond, conjugate gradients are cheaper than the Hessian
+MANY_ROWS = 60_000  # from which rows far from their kink are worth leaving out
+MOST_LINEAR = 300_000  # numbers in a table that a linear programme is handed
+NAMES: dict[str, Callable[[], Method]] = {
+    "newton": Newton,
+    "newton-cg": NewtonCG,
+    "proximal": ProximalNewton,
+    "columns": ColumnDescent,
+    "interior": InteriorPoint,
+    "dual": DualDescent,
+    "programme": LinearProgramme,
+}
+
+
+def named(name: str) -> Method:
+    """The solver of a name."""
+    if name not in NAMES:
+        raise ValueError(
+            f'solver is {name!r}; it must be "auto", one of {", ".join(map(repr, NAMES))}, or a solver object such as '
+            "gm.solvers.GradientDescent()."
+        )
+    return NAMES[name]()
+
+
+def refuse_unfit(method: Method, problem: Problem) -> None:
+    """Raise where a solver that was asked for cannot do the problem."""
+    loss, parts = problem.loss, problem.parts
+    can = True
+    if isinstance(method, Newton | NewtonCG):
+        can = loss.smooth and not joint_scale(loss) and parts is not None and parts.smooth
+    elif isinstance(method, ProximalNewton | ColumnDescent):
+        can = loss.smooth and not joint_scale(loss) and parts is not None
+    elif isinstance(method, InteriorPoint | DualDescent | LinearProgramme):
+        can = isinstance(loss, Kinked) and parts is not None and not parts.groups
+        if isinstance(method, LinearProgramme):
+            can = can and not problem.square.any()
+        else:
+            can = can and parts is not None and not parts.bounded
+        can = can and (problem.alpha > 0 or not isinstance(method, DualDescent))
+    if not can:
+        raise ValueError(
+            f"The solver {method.name!r} cannot do the loss {type(problem.loss).__name__} with the penalty "
+            f'{type(problem.penalty).__name__}. Use solver="auto", which takes {choose(problem)[0].name!r}.'
+        )
+
+
+def plain(problem: Problem) -> Problem:
+    """The problem with |y − f|¹ written as the absolute loss."""
+    if isinstance(problem.loss, Power) and problem.loss.p == 1:
+        return problem.with_loss(Absolute())
+    return problem
+
+
+def choose(problem: Problem) -> tuple[Method, str]:
+    """The solver for a problem, and why; a problem that none can do is refused with what can be done instead."""
+    loss, parts = problem.loss, problem.parts
+    if parts is None:
+        return GradientDescent("line_search"), "a penalty that is known by its prox alone"
+    spread = 1e-9 * max(problem.columns.high - problem.columns.low, 0.0)
+    if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
+        _need(
+            False,
+            problem,
+            "gm.Perceptron, whose algorithm stops at the first separating line; the objective itself is "
+            "least with no coefficients at all",
+        )
+    if isinstance(loss, Kinked):
+        return _kinked(problem, parts)
+    if isinstance(loss, MultiHinge):
+        _need(parts.smooth and problem.alpha > 0, problem, "an L2 penalty, or multiclass='ovr' with the Hinge loss")
+        return Smoothing(), "a soft maximum comes ever closer to the hinge of all classes, with an exact gap"
+    if isinstance(loss, RootHinge):
+        _need(parts.smooth, problem, "an L2 penalty, or the Hinge loss with this one")
+        return RootDescent(), "the root is concave in the hinge: a weighted hinge lies above it"
+    small = problem.p <= MOST_COLUMNS
+    if joint_scale(loss) or isinstance(loss, StudentT | Power):
+        _need(small, problem, f"at most {MOST_COLUMNS} columns, or Huber(delta, scale) with a scale that is given")
+        if isinstance(loss, StudentT):
+            return Reweighted(spread), "each row's weight makes a parabola above Student's t: the likelihood only grows"
+        if isinstance(loss, Power):
+            return PowerNewton(), "a power of the residual has a gradient"
+        if isinstance(loss, Huber):
+            return ScaleNewton(spread), "the coefficients and the scale are jointly convex"
+    if parts.smooth:
+        return _smooth(problem)
+    if problem.m * problem.p <= MOST_COLUMNS or parts.groups:
+        _need(problem.m * problem.p <= MOST_COLUMNS, problem, "solver=gm.solvers.GradientDescent('line_search')")
+        return ProximalNewton(), f"a smooth loss and zeros or bounds, {problem.p} columns"
+    _need(problem.square.ndim == 1, problem, "a penalty without a matrix")
+    return ColumnDescent(), f"zeros or bounds among {problem.p} columns: only those that matter are worked on"
+
+
+def _smooth(problem: Problem) -> tuple[Method, str]:
+    if problem.m == 1 and problem.p <= MOST_COLUMNS and not _mostly_empty(problem):
+        return Newton(), f"a smooth loss and penalty, {problem.p} columns: a Hessian costs one pass"
+    if problem.m > 1 and problem.m * problem.p <= MOST_JOINT:
+        return Newton(), f"a smooth loss and penalty, {problem.m} × {problem.p} coefficients: a Hessian costs one pass"
+    return NewtonCG(), f"{problem.m} × {problem.p} coefficients: a Hessian would cost more than products with it"
+
+
+def _mostly_empty(problem: Problem) -> bool:
+    return problem.rows.is_sparse and problem.p > 300
+
+
+def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
+    name = type(problem.loss).__name__
+    _need(not parts.groups, problem, "L1, L2 or an elastic net, or solver=gm.solvers.GradientDescent()")
+    cells = problem.rows.n * problem.p
+    linear = not problem.square.any()
+    if parts.bounded:
+        _need(linear, problem, "bounds without an L2 part, or the SquaredHinge or Huber loss")
+        _need(cells <= 100 * MOST_LINEAR, problem, "fewer rows, or the SquaredHinge or Huber loss")
+        return LinearProgramme(), f"{name} within bounds is a linear programme"
+    if linear and cells <= MOST_LINEAR:
+        return (
+            LinearProgramme(),
+            f"{name} with absolute values is a linear programme, small enough to be solved exactly",
+        )
+    even = problem.square.ndim == 1 and bool(np.ptp(parts.square) == 0) and not problem.l1.any()
+    if (
+        problem.p <= MOST_COLUMNS
+        and not _mostly_empty(problem)
+        and (problem.rows.n >= problem.p or problem.p <= 300 or not even or linear)
+    ):
+        if isinstance(problem.rows, MemoryRows) and problem.rows.n > MANY_ROWS and not problem.l1.any() and not linear:
+            return (
+                NearRows(),
+                f"{name} has a kink, which few of {problem.rows.n} rows are near: only those are worked on",
+            )
+        return InteriorPoint(), f"{name} has a kink: primal and dual at once, a few dozen Gram matrices"
+    _need(even and problem.alpha > 0, problem, "an L2 penalty with alpha above 0, or fewer columns")
+    if problem.rows.n <= min(problem.d, MOST_COLUMNS):
+        return (
+            TurnedInterior(),
+            f"{name} has a kink, and {problem.rows.n} rows span what {problem.d} columns do",
+        )
+    return DualDescent(), f"{name} has a kink, and {problem.p} columns are many: one row's dual variable at a time"
+
+
+def _need(can: bool, problem: Problem, instead: str) -> None:
+    if not can:
+        raise ValueError(
+            f"No solver can do the loss {type(problem.loss).__name__} with the penalty "
+            f"{type(problem.penalty).__name__} at alpha {problem.alpha:g}, {problem.rows.n} rows and {problem.d} "
+            f"columns. What can be done: {instead}."
+        )

@@ -1,0 +1,184 @@
+"""The perceptron algorithm: one row at a time, and a step of rate 1 wherever the row is on the wrong side."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+from numpy.typing import NDArray
+
+from gramian.rows import Block
+from gramian.solvers.iterate import Method, State
+from gramian.solvers.linear_programme import standard_rows
+from gramian.solvers.problem import Problem
+
+Floats = NDArray[np.float64]
+MOST_VISITS = 100.0  # of a row in a sweep: larger weights are all made smaller
+NOT_SEPARABLE = "The classes are probably not separable: the point of fewest mistakes is kept."
+
+
+@dataclass(frozen=True)
+class PerceptronAlgorithm(Method):
+    """Sweeps over the rows in a random order; ends when one goes by without a mistake, as it does on separable data.
+
+    The point of fewest mistakes is kept (the pocket), and taken after 100 sweeps without fewer. With `average`, the
+    mean of all points on the way is judged instead. A row of weight 2 is met twice. Rows are centred and scaled, with 1
+    as their last coordinate.
+    """
+
+    average: bool = False
+    random_state: int = 0
+    patience: int = 100  # sweeps without fewer mistakes before it gives up
+    name: ClassVar[str] = "perceptron algorithm"
+    unit: ClassVar[str] = "sweeps"
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        block = problem.rows.collect()
+        assert block.y is not None
+        Z: Any = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)])
+        if sp.issparse(block.X):
+            Z = sp.csr_array(Z)
+        theta = np.zeros((problem.m, problem.p)) if start is None else start.copy()
+        weight = np.ones(len(block)) if block.weight is None else block.weight
+        weight = weight / max(1.0, float(weight.max()) / MOST_VISITS)
+        if problem.m == 1:
+            signs = np.column_stack([-block.y[:, 0], block.y[:, 0]])
+            codes = (block.y[:, 0] > 0).astype(np.int64)
+        else:
+            signs, codes = np.zeros((1, 1)), block.y[:, 0].astype(np.int64)
+        more = {
+            "Z": Z,
+            "codes": codes,
+            "weight": weight,
+            "signs": signs,
+            "mistakes": 0,
+            "now": theta,
+            "sum": theta * 0.0,
+        }
+        more |= {"round": 0, "measure": "share of rows on the wrong side"}
+        return self._judged(problem, theta, more)
+
+    @staticmethod
+    def _judged(problem: Problem, theta: Floats, more: dict[str, Any]) -> State:
+        f = np.asarray(more["Z"] @ theta.T)
+        codes, weight = more["codes"], more["weight"]
+        if problem.m == 1:
+            margin = np.where(codes == 1, f[:, 0], -f[:, 0])
+        else:
+            own = f[np.arange(len(f)), codes]
+            others = f.copy()
+            others[np.arange(len(f)), codes] = -np.inf
+            margin = own - others.max(axis=1)
+        value = float(weight @ np.maximum(-margin, 0.0) / weight.sum())
+        return State(theta, value, float(weight @ (margin <= 0) / weight.sum()), more=more)
+
+    def step(self, problem: Problem, state: State) -> State:
+        more = dict(state.more)
+        order = np.random.default_rng((self.random_state, more["round"])).permutation(len(more["codes"]))
+        now, total = more["now"].copy(), more["sum"].copy()
+        Z = more["Z"]
+        sweep = sweep_sparse if sp.issparse(Z) else sweep_dense
+        table = (Z.data, Z.indices.astype(np.int64), Z.indptr.astype(np.int64)) if sp.issparse(Z) else (Z,)
+        mistakes = sweep(*table, more["codes"], more["weight"], order, now, total)
+        more |= {"now": now, "sum": total, "mistakes": more["mistakes"] + int(mistakes), "round": more["round"] + 1}
+        found = self._judged(problem, total / max(np.abs(total).max(), 1e-300) if self.average else now, more)
+        if mistakes == 0 and not self.average:
+            return found
+        if found.measure < state.measure:
+            found.more["best at"] = more["round"]
+            return found
+        stuck = more["round"] - more.get("best at", 0) >= self.patience
+        return State(state.theta, state.value, state.measure, stuck, more=more | {"message": NOT_SEPARABLE})
+
+
+@njit(cache=True, nogil=True)
+def sweep_dense(Z: Any, codes: Any, weight: Any, order: Any, now: Any, total: Any) -> int:  # pragma: no cover
+    """One sweep; `now` and the running sum of points change in place; returns the number of mistakes."""
+    m, p = now.shape
+    mistakes = 0
+    for position in range(len(order)):
+        i = order[position]
+        left = weight[i]
+        while left > 0.0:
+            rate = min(left, 1.0)
+            left -= rate
+            if m == 1:
+                side = 1.0 if codes[i] == 1 else -1.0
+                f = 0.0
+                for j in range(p):
+                    f += Z[i, j] * now[0, j]
+                if side * f <= 0.0:
+                    mistakes += 1
+                    for j in range(p):
+                        now[0, j] += rate * side * Z[i, j]
+            else:
+                best, top, own = -1, -np.inf, 0.0
+                for k in range(m):
+                    f = 0.0
+                    for j in range(p):
+                        f += Z[i, j] * now[k, j]
+                    if k == codes[i]:
+                        own = f
+                    elif f > top:
+                        best, top = k, f
+                if own <= top:
+                    mistakes += 1
+                    for j in range(p):
+                        now[codes[i], j] += rate * Z[i, j]
+                        now[best, j] -= rate * Z[i, j]
+            total += rate * now
+    return mistakes
+
+
+@njit(cache=True, nogil=True)
+def sweep_sparse(
+    data: Any, indices: Any, indptr: Any, codes: Any, weight: Any, order: Any, now: Any, total: Any
+) -> int:  # pragma: no cover
+    """The same on the rows of a CSR matrix; the running sum is of the points at the end of each sweep."""
+    m = now.shape[0]
+    mistakes = 0
+    for position in range(len(order)):
+        i = order[position]
+        left = weight[i]
+        while left > 0.0:
+            rate = min(left, 1.0)
+            left -= rate
+            if m == 1:
+                side = 1.0 if codes[i] == 1 else -1.0
+                f = 0.0
+                for q in range(indptr[i], indptr[i + 1]):
+                    f += data[q] * now[0, indices[q]]
+                if side * f <= 0.0:
+                    mistakes += 1
+                    for q in range(indptr[i], indptr[i + 1]):
+                        now[0, indices[q]] += rate * side * data[q]
+            else:
+                best, top, own = -1, -np.inf, 0.0
+                for k in range(m):
+                    f = 0.0
+                    for q in range(indptr[i], indptr[i + 1]):
+                        f += data[q] * now[k, indices[q]]
+                    if k == codes[i]:
+                        own = f
+                    elif f > top:
+                        best, top = k, f
+                if own <= top:
+                    mistakes += 1
+                    for q in range(indptr[i], indptr[i + 1]):
+                        now[codes[i], indices[q]] += rate * data[q]
+                        now[best, indices[q]] -= rate * data[q]
+    total += now
+    return mistakes
+
+
+def largest_norm(problem: Problem) -> float:
+    """R: the largest norm of a row in standard units, with its 1."""
+
+    def of_block(block: Block) -> list[float]:
+        return [
+            float((standard_rows(problem, part) ** 2).sum(axis=1).max(initial=0.0))
+            for part, _, _ in problem.panels(block)
+        ]
+
+    return float(np.sqrt(max(problem.rows.sum(of_block))))

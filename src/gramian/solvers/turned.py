@@ -1,0 +1,42 @@
+"""Losses with a kink on few rows and many columns: the rows turned into as many columns as there are rows."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
+from gramian.solvers.iterate import Method, State, run
+from gramian.solvers.problem import Problem
+from gramian.solvers.wide import narrow
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TurnedInterior(Method):
+    """With the penalty ‖w‖² the optimum lies in the span of the rows: an interior point there, turned back.
+
+    O(n² d) to turn the rows and O(n³) a step of the interior point, for n < d.
+    """
+
+    name: ClassVar[str] = "interior point in the span of the rows"
+    unit: ClassVar[str] = "turns"
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        return State(theta, problem.value(theta), np.inf)
+
+    def step(self, problem: Problem, state: State) -> State:
+        rows, back = narrow(problem.rows)
+        inside = Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
+        inner = run(InteriorPoint(), inside, max_iter=100, tol=1e-10)
+        coef, intercept = inside.outside(inner.theta)
+        theta = problem.inside(back(coef), intercept)
+        kinks = Kinks.of(problem)
+        value = problem.value(theta)
+        gap = value - dual_value(problem, kinks, inner.more["slopes"])
+        more = {"kinks": kinks, "slopes": inner.more["slopes"], "gap": gap}
+        more |= {"free": inner.more["free"]} if "free" in inner.more else {}
+        return State(theta, value, gap / max(abs(value), problem.least_value), stuck=True, more=more)

@@ -1,0 +1,347 @@
+"""The choice of alpha: every score against its own fit, leave-one-out against leaving one out, splitters and rules."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
+
+import gramian as gm
+
+ALPHAS = [1.0, 0.1, 0.01, 0.001]
+
+
+def problem(seed, n=100, d=3, k=2):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    rng.shuffle(y)
+    return rng.standard_normal((n, d)) + rng.standard_normal((k, d))[y], y
+
+
+def loss_of(model, X, y, w=None):
+    """The mean loss of a fit on other rows, written out; over the binary problems where there are several."""
+    f, w = X @ model.coef_.T + model.intercept_, np.ones(len(y)) if w is None else w
+    name = (
+        "logistic" if isinstance(model, gm.LogisticRegression) else "hinge" if isinstance(model, gm.SVC) else model.loss
+    )
+    if model.multiclass_ == "joint":
+        codes = np.searchsorted(model.classes_, y)
+        own = f[np.arange(len(f)), codes]
+        if name == "logistic":
+            return w @ (logsumexp(f, axis=1) - own) / w.sum()
+        return w @ ((f + 1.0 - np.eye(f.shape[1])[codes]).max(axis=1) - own) / w.sum()
+    found = []
+    for bit, word in enumerate(model.code_.T):
+        side = word[np.searchsorted(model.classes_, y)]
+        m, v = side * f[:, bit], w * np.abs(side)
+        value = {
+            "logistic": np.logaddexp(0, -m),
+            "hinge": np.maximum(0, 1 - m),
+            "squared_hinge": np.maximum(0, 1 - m) ** 2,
+        }[name]
+        found.append(v @ value / v.sum())
+    return np.mean(found)
+
+
+def by_hand(model, X, y, alphas, splits, w=None):
+    """The table of scores by a separate fit for every alpha and split."""
+    table = np.empty((len(alphas), len(splits)))
+    for k, (train, test) in enumerate(splits):
+        for a, alpha in enumerate(alphas):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", gm.ConvergenceWarning)
+                fitted = (
+                    clone(model)
+                    .set_params(alpha=float(alpha))
+                    .fit(X[train], y[train], sample_weight=None if w is None else w[train])
+                )
+            table[a, k] = loss_of(fitted, X[test], y[test], None if w is None else w[test])
+    return table
+
+
+def splits_of(cv, X, y):
+    return list(cv.split(X, y))
+
+
+# scores
+
+
+@pytest.mark.parametrize(
+    ("model", "k"),
+    [
+        (gm.LogisticRegression(), 2),
+        (gm.LogisticRegression(), 3),
+        (gm.LogisticRegression(penalty="l1"), 2),
+        (gm.LogisticRegression(penalty="elastic_net"), 3),
+        (gm.LogisticRegression(multiclass="ovr"), 3),
+        (gm.LogisticRegression(multiclass="ovo"), 3),
+        (gm.Classifier("squared_hinge", multiclass="code"), 4),
+        (gm.LogisticRegression(fit_intercept=False), 2),
+        (gm.SVC(), 2),
+    ],
+    ids=repr,
+)
+def test_scores_are_those_of_separate_fits(model, k):
+    X, y = problem(k, n=90, k=k)
+    fitted = clone(model).set_params(alphas=ALPHAS).fit(X, y)
+    expected = by_hand(model, X, y, ALPHAS, splits_of(gm.selection.KFold(5), X, y))
+    np.testing.assert_array_equal(fitted.scores_.alphas, ALPHAS)
+    np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=2e-4 if isinstance(model, gm.SVC) else 1e-5)
+    np.testing.assert_allclose(fitted.scores_.mean, expected.mean(axis=1), rtol=2e-4)
+    assert fitted.alpha_ == ALPHAS[int(expected.mean(axis=1).argmin())]
+
+
+def test_scores_of_the_joint_hinge():
+    X, y = problem(1, n=30, k=3)
+    alphas = [0.1, 0.01]
+    model = gm.SVC(multiclass="joint", alphas=alphas, cv=2).fit(X, y)
+    expected = by_hand(model, X, y, alphas, splits_of(gm.selection.KFold(2), X, y))
+    np.testing.assert_allclose(model.scores_.folds, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", [gm.LogisticRegression(), gm.LogisticRegression(penalty="l1")], ids=repr)
+def test_weights_count_in_training_and_validation(model):
+    X, y = problem(3)
+    w = np.random.default_rng(3).integers(0, 4, len(y)).astype(float)
+    fitted = clone(model).set_params(alphas=ALPHAS).fit(X, y, sample_weight=w)
+    expected = by_hand(model, X, y, ALPHAS, splits_of(gm.selection.KFold(5), X, y), w)
+    np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=1e-5)
+
+
+SPLITTERS = [
+    KFold(4, shuffle=True, random_state=1),
+    StratifiedKFold(3),
+    ShuffleSplit(6, test_size=0.3, random_state=2),
+    gm.selection.KFold(3, random_state=7),
+    3,
+]
+
+
+@pytest.mark.parametrize("cv", SPLITTERS, ids=str)
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_splitters(cv, penalty):
+    X, y = problem(4)
+    model = gm.LogisticRegression(penalty=penalty, cv=cv, alphas=ALPHAS).fit(X, y)
+    splitter = gm.selection.KFold(3) if cv == 3 else cv
+    splits = splits_of(splitter, X, y)
+    np.testing.assert_allclose(model.scores_.folds, by_hand(model, X, y, ALPHAS, splits), rtol=1e-5)
+    pairs = gm.LogisticRegression(penalty=penalty, cv=splits, alphas=ALPHAS).fit(X, y)
+    np.testing.assert_allclose(pairs.scores_.folds, model.scores_.folds, rtol=1e-5)
+
+
+def test_pairs_that_leave_rows_out():
+    X, y = problem(5)
+    pairs = [
+        (np.arange(0, 40), np.arange(50, 70)),
+        (np.arange(30, 90), np.arange(0, 10)),
+        (np.arange(20, 60), np.arange(90, 100)),
+    ]
+    model = gm.LogisticRegression(cv=pairs, alphas=ALPHAS).fit(X, y)
+    np.testing.assert_allclose(model.scores_.folds, by_hand(model, X, y, ALPHAS, pairs), rtol=1e-5)
+
+
+def test_sparse_and_dense_scores_agree():
+    X, y = problem(6)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.5, 0.0, X)
+    one, two = (gm.LogisticRegression(alphas=ALPHAS).fit(A, y).scores_ for A in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(one.folds, two.folds, rtol=1e-5)
+
+
+def test_threads_make_no_difference():
+    X, y = problem(7, n=2000)
+    for model in (gm.LogisticRegression(), gm.LogisticRegression(penalty="l1", alphas=4)):
+        found = []
+        for count in (1, 2):
+            with gm.threads(count):
+                fitted = clone(model).fit(X, y)
+            found.append((fitted.alpha_, fitted.coef_, fitted.scores_.folds))
+        for a, b in zip(*found, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "proximal"])
+def test_a_solver_that_is_asked_for_is_used_in_the_folds(solver):
+    X, y = problem(8)
+    one = gm.LogisticRegression(alphas=ALPHAS).fit(X, y)
+    two = gm.LogisticRegression(alphas=ALPHAS, solver=solver).fit(X, y)
+    np.testing.assert_allclose(two.scores_.folds, one.scores_.folds, rtol=1e-4)
+
+
+def test_units_of_the_columns_do_not_hide_the_best():
+    """The grid follows the data: rows in other units have their best alpha elsewhere, and find it."""
+    X, y = problem(9, n=200)
+    base = gm.LogisticRegression().fit(X, y)
+    for scale in (1e-6, 1e6):
+        other = gm.LogisticRegression().fit(X * scale, y)
+        assert other.scores_.mean[other.scores_.best] == pytest.approx(base.scores_.mean[base.scores_.best], rel=1e-3)
+        assert other.alpha_ / scale**2 == pytest.approx(base.alpha_, rel=0.3)
+
+
+# leave one out
+
+
+@pytest.mark.parametrize("data", ["overlap", "cancer", "three", "iris"])
+def test_approximate_leave_one_out_chooses_well(data):
+    """The alpha chosen is, by truly leaving each row out, within one per cent of the best."""
+    X, y = {
+        "overlap": lambda: problem(10, n=50, d=8),
+        "cancer": lambda: tuple(part[:60] for part in load_breast_cancer(return_X_y=True)),
+        "three": lambda: problem(11, n=40, d=2, k=3),
+        "iris": lambda: tuple(part[::3] for part in load_iris(return_X_y=True)),
+    }[data]()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    alphas = np.geomspace(1.0, 1e-4, 5)
+    model = gm.LogisticRegression(cv="loo", alphas=alphas).fit(X, y)
+    exact = by_hand(model, X, y, alphas, splits_of(LeaveOneOut(), X, y)).mean(axis=1)
+    assert model.scores_.folds.shape == (5, len(y))
+    assert exact[model.scores_.chosen] <= 1.01 * exact.min()
+    np.testing.assert_allclose(model.scores_.mean[:3], exact[:3], rtol=0.1)
+
+
+def test_leave_one_out_without_a_short_cut_is_exact():
+    X, y = problem(11, n=25)
+    model = gm.LogisticRegression(cv="loo", alphas=ALPHAS[:3], penalty="l1").fit(X, y)
+    exact = by_hand(model, X, y, ALPHAS[:3], splits_of(LeaveOneOut(), X, y))
+    np.testing.assert_allclose(model.scores_.folds, exact, rtol=1e-4, atol=1e-6)
+    same = gm.LogisticRegression(cv=LeaveOneOut(), alphas=ALPHAS[:3], penalty="l1").fit(X, y)
+    np.testing.assert_array_equal(same.scores_.folds, model.scores_.folds)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_leave_one_out_counts_weights(k):
+    X, y = problem(12, n=40, k=k)
+    w = np.random.default_rng(0).integers(0, 4, 40)
+    w[:k] = 2
+    one = gm.LogisticRegression(cv="loo", alphas=ALPHAS).fit(X, y, sample_weight=w)
+    two = gm.LogisticRegression(cv="loo", alphas=ALPHAS).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    np.testing.assert_allclose(one.scores_.mean, two.scores_.mean, rtol=1e-7)
+    assert one.alpha_ == two.alpha_
+
+
+def test_leave_one_out_of_reductions():
+    X, y = problem(13, n=60, k=3)
+    for multiclass in ("ovr", "ovo"):
+        model = gm.LogisticRegression(cv="loo", alphas=ALPHAS, multiclass=multiclass).fit(X, y)
+        assert np.isfinite(model.scores_.mean).all()
+        parts = []
+        for word in model.code_.T:
+            side = word[y]
+            some = side != 0
+            part = gm.LogisticRegression(cv="loo", alphas=ALPHAS).fit(X[some], side[some]).scores_
+            parts.append((part.folds.sum(axis=1), some.sum()))
+        total = sum(p for p, _ in parts) / sum(n for _, n in parts)
+        np.testing.assert_allclose(model.scores_.mean, total, rtol=1e-6)
+
+
+# rules and grids
+
+
+def test_one_standard_error():
+    X, y = problem(14, n=60)
+    best = gm.LogisticRegression(alphas=np.geomspace(10, 1e-4, 12)).fit(X, y)
+    simple = gm.LogisticRegression(alphas=np.geomspace(10, 1e-4, 12), rule="one_se").fit(X, y)
+    scores = simple.scores_
+    within = scores.mean <= scores.mean[scores.best] + scores.se[scores.best]
+    assert simple.alpha_ == scores.alphas[within].max()
+    assert simple.alpha_ > best.alpha_
+    np.testing.assert_array_equal(scores.mean, best.scores_.mean)
+    np.testing.assert_allclose(scores.se, scores.folds.std(axis=1, ddof=1) / np.sqrt(5))
+
+
+def test_a_grid_that_is_given_is_not_refined():
+    X, y = problem(15)
+    given = [0.5, 0.02, 0.1]
+    model = gm.LogisticRegression(alphas=given).fit(X, y)
+    np.testing.assert_array_equal(model.scores_.alphas, sorted(given, reverse=True))
+    free = gm.LogisticRegression(alphas=5).fit(X, y)
+    assert len(free.scores_.alphas) > 5
+    assert (np.diff(free.scores_.alphas) < 0).all()
+
+
+def test_ends_of_the_grid_are_said():
+    X, y = problem(16)
+    inside = gm.LogisticRegression(alphas=np.geomspace(100, 1e-8, 12)).fit(X, y)
+    assert not inside.scores_.at_boundary
+    for alphas, word in (([inside.alpha_ * 100, inside.alpha_ * 10], "smallest"), ([1e-9, 1e-12], "largest")):
+        scores = gm.LogisticRegression(alphas=alphas).fit(X, y).scores_
+        assert scores.at_boundary
+        assert f"the best is the {word} alpha of the grid" in str(scores)
+    single = gm.LogisticRegression(alphas=[0.1]).fit(X, y)
+    assert not single.scores_.at_boundary
+    assert single.alpha_ == 0.1
+
+
+def test_the_score_of_the_choice_is_in_the_summary():
+    X, y = problem(17)
+    model = gm.LogisticRegression(alphas=4).fit(X, y)
+    assert any(str(model.scores_) == note for note in model.summary().notes)
+    assert model.summary().facts["alpha"] == model.alpha_
+
+
+def test_no_strength_nothing_to_choose():
+    X, y = problem(18)
+    for penalty in (None, gm.penalties.NonNegative()):
+        model = gm.LogisticRegression(penalty=penalty).fit(X, y)
+        assert model.alpha_ == 0.0
+        assert not hasattr(model, "scores_")
+
+
+def test_losses_with_a_kink_have_a_shorter_grid():
+    X, y = problem(19, n=60)
+    model = gm.SVC().fit(X, y)
+    assert len(model.scores_.alphas) == 10
+    assert len(gm.SVC(alphas=4).fit(X, y).scores_.alphas) == 4
+
+
+# parts that lack something
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "code", "joint"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_a_class_of_one_row_spoils_no_choice(multiclass, loss):
+    """N-20, N-21: it is either in training or in validation. Scores stay finite and near those without it."""
+    rng = np.random.default_rng(20)
+    y = np.array([0] * 30 + [1] * 30 + [2])
+    X = rng.standard_normal((61, 2)) + np.array([[0, 0], [1.5, 0], [0, 2]])[y]
+    model = gm.Classifier(loss, multiclass=multiclass, alphas=5).fit(X, y)
+    assert np.isfinite(model.scores_.folds).all()
+    assert model.scores_.folds.max() < 10
+    without = gm.Classifier(loss, multiclass=multiclass, alphas=5).fit(X[:-1], y[:-1])
+    assert model.score(X[:-1], y[:-1]) >= without.score(X[:-1], y[:-1]) - 0.1
+
+
+def test_parts_without_weight_are_refused():
+    X, y = problem(21, n=20)
+    w = np.ones(20)
+    w[:5] = 0.0
+    pairs = [(np.arange(5, 20), np.arange(5)), (np.arange(10), np.arange(10, 20))]
+    for penalty in ("l2", "l1"):
+        with pytest.raises(ValueError, match="no row with a positive weight"):
+            gm.LogisticRegression(cv=pairs, penalty=penalty).fit(X, y, sample_weight=w)
+
+
+def test_bad_cv_is_refused():
+    X, y = problem(22, n=20)
+    for cv, kind, said in (
+        (1, ValueError, "cv is 1"),
+        ("ten", ValueError, "cv is 'ten'"),
+        (30, ValueError, "Cannot have 30 folds with 20 rows"),
+        (object(), TypeError, "cv is <object"),
+        ([], ValueError, "cv gives no splits"),
+        ([(np.arange(10), np.arange(5, 15))], ValueError, "row 5 in both"),
+        ([(np.arange(10), [])], ValueError, "Split 0 of cv has no test rows"),
+    ):
+        with pytest.raises(kind, match=said):
+            gm.LogisticRegression(cv=cv).fit(X, y)
+
+
+def test_tiny_tables():
+    for n in (2, 3, 4):
+        X, y = np.arange(n, dtype=float)[:, None], np.arange(n) % 2
+        model = gm.LogisticRegression(alphas=3).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.scores_.mean).all()
