@@ -42,7 +42,7 @@ def test_exhaustive_codes_have_every_cut_once(k):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("k", [3, 4, 6, 10, 25])
+@pytest.mark.parametrize("k", [3, 4, 6, 12])
 def test_random_codes_are_usable(kind, k):
     for seed in range(3):
         code = code_matrix("code", k, kind, seed)
@@ -293,7 +293,7 @@ def test_joint_hinge_of_two_classes_is_the_hinge():
 
 
 def test_joint_hinge_on_a_larger_table_is_certified():
-    X, y = problem(12, n=400, d=8, k=4)
+    X, y = problem(12, n=200, d=6, k=4)
     for alpha in (1e-1, 1e-3):
         assert gm.SVC(alpha=alpha, multiclass="joint").fit(X, y).certificate_.holds
 
@@ -334,10 +334,23 @@ def test_rare_classes_and_small_tables(multiclass, loss):
     np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X))
 
 
+def test_pairs_without_common_folds():
+    """Refits on folds serve probabilities: a pair of single rows is missing from most of them."""
+    X, y = np.random.default_rng(16).standard_normal((9, 3)), np.array([0, 1, 2, 3, 4, 5, 0, 1, 2])
+    for model in (
+        gm.LogisticRegression(alpha=0.1, penalty="l1", multiclass="ovo"),
+        gm.SVC(alpha=0.1, penalty="l1", multiclass="ovo"),
+        gm.Perceptron(multiclass="ovo"),
+    ):
+        p = model.fit(X, y).predict_proba(X)
+        assert np.isfinite(p).all()
+        np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X))
+
+
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "code", "joint"])
 def test_strength_is_chosen_for_every_reduction(multiclass):
     X, y = problem(16, n=80, k=3)
-    model = gm.LogisticRegression(multiclass=multiclass, alphas=6).fit(X, y)
+    model = gm.LogisticRegression(multiclass=multiclass, alphas=[0.3, 0.1, 0.03]).fit(X, y)
     assert model.scores_.folds.shape[1] == 5
     assert model.alpha_ == model.scores_.alphas[model.scores_.chosen]
     again = clone(model).set_params(alpha=model.alpha_).fit(X, y)

@@ -96,8 +96,8 @@ def test_scores_are_those_of_separate_fits(model, k):
 
 
 def test_scores_of_the_joint_hinge():
-    X, y = problem(1, n=30, k=3)
-    alphas = [0.1, 0.01]
+    X, y = problem(1, n=24, d=2, k=3)
+    alphas = [0.3, 0.03]
     model = gm.SVC(multiclass="joint", alphas=alphas, cv=2).fit(X, y)
     expected = by_hand(model, X, y, alphas, splits_of(gm.selection.KFold(2), X, y))
     np.testing.assert_allclose(model.scores_.folds, expected, rtol=1e-3)
@@ -188,16 +188,16 @@ def test_units_of_the_columns_do_not_hide_the_best():
 def test_approximate_leave_one_out_chooses_well(data):
     """The alpha chosen is, by truly leaving each row out, within one per cent of the best."""
     X, y = {
-        "overlap": lambda: problem(10, n=50, d=8),
-        "cancer": lambda: tuple(part[:60] for part in load_breast_cancer(return_X_y=True)),
+        "overlap": lambda: problem(10, n=40, d=6),
+        "cancer": lambda: tuple(part[:50] for part in load_breast_cancer(return_X_y=True)),
         "three": lambda: problem(11, n=40, d=2, k=3),
         "iris": lambda: tuple(part[::3] for part in load_iris(return_X_y=True)),
     }[data]()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    alphas = np.geomspace(1.0, 1e-4, 5)
+    alphas = np.geomspace(1.0, 1e-3, 4)
     model = gm.LogisticRegression(cv="loo", alphas=alphas).fit(X, y)
     exact = by_hand(model, X, y, alphas, splits_of(LeaveOneOut(), X, y)).mean(axis=1)
-    assert model.scores_.folds.shape == (5, len(y))
+    assert model.scores_.folds.shape == (4, len(y))
     assert exact[model.scores_.chosen] <= 1.01 * exact.min()
     np.testing.assert_allclose(model.scores_.mean[:3], exact[:3], rtol=0.1)
 
@@ -300,18 +300,34 @@ def test_losses_with_a_kink_have_a_shorter_grid():
 # parts that lack something
 
 
-@pytest.mark.parametrize("multiclass", ["ovr", "ovo", "code", "joint"])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize(
+    ("multiclass", "loss"),
+    [
+        (how, loss)
+        for how in ("ovr", "ovo", "code", "joint")
+        for loss in ("logistic", "hinge")
+        if (how, loss) != ("joint", "hinge")
+    ],
+)
 def test_a_class_of_one_row_spoils_no_choice(multiclass, loss):
     """N-20, N-21: it is either in training or in validation. Scores stay finite and near those without it."""
     rng = np.random.default_rng(20)
-    y = np.array([0] * 30 + [1] * 30 + [2])
-    X = rng.standard_normal((61, 2)) + np.array([[0, 0], [1.5, 0], [0, 2]])[y]
-    model = gm.Classifier(loss, multiclass=multiclass, alphas=5).fit(X, y)
+    y = np.array([0] * 15 + [1] * 15 + [2])
+    X = rng.standard_normal((31, 2)) + np.array([[0, 0], [1.5, 0], [0, 2]])[y]
+    model = gm.Classifier(loss, multiclass=multiclass, alphas=ALPHAS).fit(X, y)
     assert np.isfinite(model.scores_.folds).all()
     assert model.scores_.folds.max() < 10
-    without = gm.Classifier(loss, multiclass=multiclass, alphas=5).fit(X[:-1], y[:-1])
+    without = gm.Classifier(loss, multiclass=multiclass, alphas=ALPHAS).fit(X[:-1], y[:-1])
     assert model.score(X[:-1], y[:-1]) >= without.score(X[:-1], y[:-1]) - 0.1
+
+
+@pytest.mark.parametrize("model", [gm.LogisticRegression(), gm.LogisticRegression(penalty="l1"), gm.SVC()], ids=repr)
+def test_pairs_of_rare_classes(model):
+    """Two classes of one row each: most parts have no row of that pair, and the others decide."""
+    X, y = np.random.default_rng(0).standard_normal((9, 3)), np.array([0, 1, 2, 3, 4, 5, 0, 1, 2])
+    fitted = clone(model).set_params(multiclass="ovo", alphas=[1.0, 0.1], cv=3).fit(X, y)
+    assert np.isfinite(fitted.scores_.mean).all()
+    assert np.isfinite(fitted.predict_proba(X)).all()
 
 
 def test_parts_without_weight_are_refused():

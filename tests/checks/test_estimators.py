@@ -18,7 +18,6 @@ from gramian.models.base import LinearModel
 ALL = estimators()
 # Checks that an estimator cannot pass, each with its reason. Meant to stay short.
 ORDER = "the perceptron meets rows one by one: what it finds depends on their order, which weights do not have"
-FOLDS = "folds go by the number of the row: repeated rows are other folds than weights"
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     "Perceptron": {
         "check_sample_weight_equivalence_on_dense_data": ORDER,
@@ -26,8 +25,6 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     },
     "TunedThreshold": {
         "check_classifiers_train": "a threshold decides otherwise than the largest probability: that is what it is for",
-        "check_sample_weight_equivalence_on_dense_data": FOLDS,
-        "check_sample_weight_equivalence_on_sparse_data": FOLDS,
     },
 }
 

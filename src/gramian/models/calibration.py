@@ -29,6 +29,7 @@ class Calibration:
         """(n, k) of decisions (n,) or (n, k)."""
         if f.ndim == 1:
             p = expit(np.where(f > 0, self.above, self.below) * f)
+            p = np.where(f > 0, np.maximum(p, np.nextafter(0.5, 1.0)), np.minimum(p, 0.5))  # however flat the slope
             return np.column_stack([1.0 - p, p])
         scaled = self.above * (f - f.max(axis=1, keepdims=True))
         p = np.exp(scaled)

@@ -21,7 +21,7 @@ from gramian.rows import Block, Rows
 Floats = NDArray[np.float64]
 REACH = 8.5  # deviations within which a normal is summed up
 FINEST, COARSEST = 0.02, 0.8  # steps of that sum, in deviations
-POINTS = 1024  # pairs of points that stand for a normal of several dimensions
+POINTS = 512  # pairs of points that stand for a normal of several dimensions
 ROUNDING = 4e-15  # of a probability that is a sum
 PANEL = 1024  # rows whose covariances are worked on at once
 

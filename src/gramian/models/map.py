@@ -104,9 +104,12 @@ class Squares:
             return shortest(self.data, intercept=self.intercept)
         return solve(self.data, intercept=self.intercept, moments=self.moments)
 
-    @property
+    @cached_property
     def weight(self) -> float:
-        return self.free.weight
+        if self.given is not None:
+            return self.given.weight
+        assert isinstance(self.data, Rows)
+        return self.data.sum(lambda block: float(len(block) if block.weight is None else block.weight.sum()))
 
     @property
     def null(self) -> float:

@@ -1,5 +1,5 @@
 """What is minimised: losses of the prediction, penalties of the coefficients."""
 
-from gramian.objective import losses, penalties
+from gramian.objective import likelihoods, losses, penalties, priors
 
-__all__ = ["losses", "penalties"]
+__all__ = ["likelihoods", "losses", "penalties", "priors"]

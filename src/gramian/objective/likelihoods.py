@@ -47,7 +47,7 @@ class Likelihood(ABC):
 
     def at(self, scale: float) -> Self:
         """The likelihood with this scale, where it has one."""
-        return self
+        raise ValueError(f"{self!r} has no scale, and {scale!r} was given for one: leave it out.")
 
     def log_density(self, y: Any, f: Any, scale: float | None = None) -> Floats:
         """log p(y | f) of each row, at the scale given or at its own."""

@@ -412,7 +412,7 @@ class Perceptron(Kinked):
     """max(0, −y f): only mistakes count, by how far they are on the wrong side.
 
     >>> import numpy as np
-    >>> Perceptron().value(np.array([1.0, -1.0]), np.array([-2.0, -2.0]))
+    >>> Perceptron().value(np.array([1.0, 1.0]), np.array([-2.0, 3.0]))
     array([2., 0.])
     """
 

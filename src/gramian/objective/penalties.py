@@ -216,7 +216,7 @@ class GroupL1(Penalty):
     `groups` has one label per coefficient, equal for those of a group; None is one group of all.
 
     >>> import numpy as np
-    >>> GroupL1((0, 0, 1)).value(np.array([3.0, 4.0, -2.0])).round(4)
+    >>> round(GroupL1((0, 0, 1)).value(np.array([3.0, 4.0, -2.0])), 4)
     9.0711
     """
 

@@ -96,8 +96,8 @@ class Rows(ABC):
     names: tuple[str, ...] | None
     target_names: tuple[str, ...]
     one_target: bool
-    labels: Array | None
-    target_type: Any
+    labels: Array | None = None
+    target_type: Any = np.dtype(np.float64)
     precision: float
     weighted: bool
     is_sparse: bool
@@ -174,9 +174,10 @@ class Rows(ABC):
     def refuse_labels(self) -> None:
         """Raise if the target is not numbers."""
         if self.labels is not None and self.labels.dtype != bool:
+            example = self.labels.tolist()[0]
             raise ValueError(
-                f"y holds {type(self.labels[0]).__name__} values such as {self.labels[0]!r}; a regression needs "
-                "numbers as its target."
+                f"y holds {type(example).__name__} values such as {example!r}; a regression needs numbers as its "
+                "target."
             )
 
     def name(self, column: int) -> str:

@@ -68,7 +68,9 @@ def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> 
         mean = folds @ share
         se = np.sqrt(((folds - mean[:, None]) ** 2) @ share**2)
     # Losses that are nothing against the largest are equal, and of equal ones the strongest penalty is best.
-    best = int(np.flatnonzero(mean <= max(mean.min(), NOTHING * mean.max()))[0])
+    least = mean.min()
+    nothing = NOTHING * mean.max() if least >= 0 else least  # likelihoods may be negative
+    best = int(np.flatnonzero(mean <= max(least, nothing))[0])
     chosen = best
     if rule == "one_se":
         chosen = int(np.flatnonzero(mean <= mean[best] + se[best])[0])  # the strongest penalty within one error

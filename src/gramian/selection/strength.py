@@ -18,7 +18,7 @@ from gramian.solvers.problem import Problem, joint_scale
 
 Floats = NDArray[np.float64]
 Reading = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
-FOLD_TOL = 1e-5
+FOLD_TOL = 1e-7
 SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
 SPARSE_REACH = 1e-3
@@ -183,9 +183,9 @@ class Strength:
         with threads(1):
             problem = reading(train)
             losses = np.full(len(alphas), np.nan)
-            if _weight(reading, test) <= 0:
-                return losses  # none of the rows takes part in this binary problem
             judge = reading(test)
+            if problem.columns.weight <= 0 or judge.columns.weight <= 0:
+                return losses  # none of the rows takes part in this binary problem
             start = self.starts.get(key)
             for a, alpha in enumerate(alphas):
                 fit = fit_problem(
@@ -200,12 +200,6 @@ class Strength:
                     start = fit.theta
                 losses[a] = validation(judge, fit)
             return losses
-
-
-def _weight(reading: Reading, rows: Rows) -> float:
-    """The weight that rows have in a problem, without the problem."""
-    with np.errstate(all="ignore"):
-        return reading(rows).columns.weight
 
 
 def validation(judge: Problem, fit: Fit) -> float:

@@ -79,6 +79,7 @@ def plain(problem: Problem) -> Problem:
 
 def choose(problem: Problem) -> tuple[Method, str]:
     """The solver for a problem, and why; a problem that none can do is refused with what can be done instead."""
+    problem = plain(problem)
     loss, parts = problem.loss, problem.parts
     if parts is None:
         return GradientDescent("line_search"), "a penalty that is known by its prox alone"

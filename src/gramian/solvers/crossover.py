@@ -49,6 +49,8 @@ def cross_over(
         f = kinks.predictions(problem, theta[None, :])
         e = f - kinks.at
         room = SLACK * (size + np.abs(f))
+        if (np.abs(e[F]) > room[F]).any() or np.abs(A @ solution - right).max() > SLACK * np.abs(right).max():
+            return None  # more rows on their kink than equations can hold
         too_low, too_high = np.zeros_like(free), np.zeros_like(free)
         too_low[F] = slopes < low[F] - SLACK
         too_high[F] = slopes > high[F] + SLACK

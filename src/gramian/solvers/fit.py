@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.objective.losses import Kinked, Logistic, Loss, MultiHinge, Power, RootHinge, Softmax
-from gramian.objective.penalties import L2
+from gramian.objective.penalties import L2, Zero
 from gramian.rows import Block, MemoryRows
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.choose import choose, named, plain, refuse_unfit
@@ -56,6 +56,8 @@ def fit_problem(
 ) -> Fit:
     """Minimise the objective; says so where the optimum was not reached, or is at infinity."""
     problem = plain(problem)
+    if problem.alpha == 0 and problem.parts is not None and not problem.parts.bounded:
+        problem = problem.with_penalty(Zero())
     problem.loss.refuse(problem.columns.low)
     method, reason = _method(problem, solver)
     max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
@@ -69,7 +71,11 @@ def fit_problem(
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
             return _separated(problem, columns, max_iter, tol, warn)
-    found = _finished(problem, method, reason, outcome, tol)
+    least = getattr(method, "least_tol", 0.0)
+    found = _finished(problem, method, reason, outcome, tol if outcome.measure <= tol else max(tol, least))
+    if found.certificate.tolerance > tol:
+        said = f"Rounding leaves this solver a tolerance of {least:g}, not the {tol:g} asked for."
+        found = replace(found, certificate=replace(found.certificate, note=said))
     if warn and not found.certificate.holds:
         _say(found, max_iter, tol)
     return found

@@ -47,7 +47,8 @@ class LinearProgramme(Method):
         bounds[d:p, 0] = -np.inf
         bounds[p : p + len(index), 0] = np.maximum(-problem.high[index], 0.0)
         bounds[p : p + len(index), 1] = np.maximum(-problem.low[index], 0.0)
-        found = linprog(cost, A_eq=A, b_eq=at, bounds=bounds, method="highs")
+        exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        found = linprog(cost, A_eq=A, b_eq=at, bounds=bounds, method="highs", options=exact)
         if found.x is None:
             return State(state.theta, state.value, np.inf, stuck=True)
         theta = found.x[:p].copy()

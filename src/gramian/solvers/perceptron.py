@@ -176,9 +176,10 @@ def largest_norm(problem: Problem) -> float:
     """R: the largest norm of a row in standard units, with its 1."""
 
     def of_block(block: Block) -> list[float]:
-        return [
-            float((standard_rows(problem, part) ** 2).sum(axis=1).max(initial=0.0))
-            for part, _, _ in problem.panels(block)
-        ]
+        found = []
+        for part, _, w in problem.panels(block):
+            squares = (standard_rows(problem, part) ** 2).sum(axis=1)
+            found.append(float(squares[slice(None) if w is None else w > 0].max(initial=0.0)))
+        return found
 
     return float(np.sqrt(max(problem.rows.sum(of_block))))

@@ -50,6 +50,9 @@ def columns_of(rows: Rows) -> Columns:
 
     seen = rows.sum(of_block)
     spread = seen.spread
+    if spread.weight == 0:  # a part of a table whose rows all have weight zero
+        nothing, one = np.zeros(rows.d), np.ones(rows.d)
+        return Columns(0.0, nothing, one, np.zeros(len(rows.target_names)), 0.0, 0.0, False, True)
     if not np.isfinite(spread.deviation).all() or not np.isfinite(spread.mean).all():
         rows.refuse_nonfinite()
     center = np.zeros(rows.d) if rows.is_sparse else spread.mean
@@ -144,6 +147,18 @@ class Problem:
             self.rows,
             loss,
             self.penalty,
+            self.alpha,
+            intercept=self.intercept,
+            outputs=self.m,
+            columns=self.columns,
+        )
+
+    def with_penalty(self, penalty: Penalty) -> "Problem":
+        """The same rows and loss under another penalty."""
+        return Problem(
+            self.rows,
+            self.loss,
+            penalty,
             self.alpha,
             intercept=self.intercept,
             outputs=self.m,

@@ -29,6 +29,7 @@ class Smoothing(Method):
 
     name: ClassVar[str] = "smoothed Newton"
     unit: ClassVar[str] = "temperatures"
+    least_tol: ClassVar[float] = 1e-6  # a gap below it asks for temperatures at which rounding decides
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
