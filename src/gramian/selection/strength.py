@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked, MultiHinge, Power, RootHinge, StudentT
+from gramian.objective.losses import Huber, Kinked, MultiHinge, Power, RootHinge, StudentT
 from gramian.rows import MemoryRows, Rows, parallel_map, threads
 from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
@@ -207,7 +207,9 @@ def validation(judge: Problem, fit: Fit) -> float:
     loss = fit.problem.loss if fit.scale is None else fit.problem.loss.at(fit.scale)  # type: ignore[attr-defined]
     bare = judge.with_loss(loss).with_alpha(0.0)
     theta = bare.inside(fit.coef, fit.intercept)
-    return float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
+    mean = float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
+    # Huber's loss is in units of its scale: what is minimised, and so judged, is scale + scale · loss.
+    return mean if fit.scale is None or not isinstance(loss, Huber) else fit.scale * (1.0 + mean)
 
 
 def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
