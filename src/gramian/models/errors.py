@@ -40,13 +40,13 @@ def covariance_of(fit: Fit) -> Covariance | None:
         if isinstance(loss, Huber):  # the objective has scale · huber(r / scale)
             factor = fit.scale
             H, J = _curvatures(problem, theta, sandwich=True)
-            H, J = factor * H + _bend(problem), factor**2 * J
+            H, J = factor * H + np.kron(np.eye(problem.m), problem.bend), factor**2 * J
             return _outside(problem, _sandwich(H, J) / problem.columns.weight, "sandwich")
     if isinstance(loss, Power) and loss.p < 2:
         return None
     likelihood = isinstance(problem.loss, LIKELIHOODS)
     H, J = _curvatures(problem, theta, sandwich=not likelihood)
-    S = _bend(problem)
+    S = np.kron(np.eye(problem.m), problem.bend)
     kind = "likelihood" if likelihood else "sandwich"
     C = _sandwich(H + S, H if likelihood else J) / problem.columns.weight
     if problem.m > 1:  # of coefficients that sum to zero over the classes
@@ -73,15 +73,6 @@ def _curvatures(problem: Problem, theta: Floats, *, sandwich: bool) -> tuple[Flo
 
     H, J = problem.rows.sum(of_block) / problem.columns.weight
     return H, J
-
-
-def _bend(problem: Problem) -> Floats:
-    size, d, p = problem.m * problem.p, problem.d, problem.p
-    found = np.zeros((size, size))
-    for k in range(problem.m):
-        inner = slice(k * p, k * p + d)
-        found[inner, inner] = 2.0 * (np.diag(problem.square) if problem.square.ndim == 1 else problem.square)
-    return found
 
 
 def _sandwich(H: Floats, J: Floats) -> Floats:

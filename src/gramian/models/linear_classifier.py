@@ -371,3 +371,42 @@ class Classifier(LinearClassifier):
 
     def _parts(self) -> tuple[Loss, Any]:
         return loss_of(self.loss, ("signs", "classes")), penalty_of(self.penalty)
+
+
+class PenalisedClassifier(LinearClassifier):
+    """The parameters of a classifier whose loss has a name of its own."""
+
+    def __init__(
+        self,
+        alpha: str | float = "auto",
+        *,
+        penalty: Any = "l2",
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+        callbacks: Any = (),
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callbacks = callbacks

@@ -3,12 +3,11 @@
 from typing import Any
 
 from gramian.models.composed import penalty_of
-from gramian.models.linear import GRID
-from gramian.models.linear_classifier import LinearClassifier
+from gramian.models.linear_classifier import PenalisedClassifier
 from gramian.objective.losses import Logistic, Loss
 
 
-class LogisticRegression(LinearClassifier):
+class LogisticRegression(PenalisedClassifier):
     """Probabilities of classes by a linear model of their log-odds, by Newton's method with the true Hessian.
 
     Minimises (1/Σw) Σ w log(1 + exp(−y f)) + alpha · penalty(c) for two classes y = ±1, and −log p_y with p ∝ exp(f)
@@ -43,41 +42,6 @@ class LogisticRegression(LinearClassifier):
     >>> model.predict_proba(X[:1]).round(2)
     array([[0.99, 0.01, 0.  ]])
     """
-
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        penalty: Any = "l2",
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        multiclass: str = "auto",
-        code: str = "auto",
-        class_weight: Any = None,
-        cost: Any = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        callbacks: Any = (),
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.multiclass = multiclass
-        self.code = code
-        self.class_weight = class_weight
-        self.cost = cost
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def _parts(self) -> tuple[Loss, Any]:
         return Logistic(), penalty_of(self.penalty)

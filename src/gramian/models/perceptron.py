@@ -12,7 +12,6 @@ from gramian.objective.losses import Perceptron as PerceptronLoss
 from gramian.objective.penalties import Zero
 from gramian.rows import MemoryRows, Rows
 from gramian.solvers.fit import Fit, fit_problem
-from gramian.solvers.linear_programme import standard_rows
 from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.problem import Problem
 
@@ -132,7 +131,7 @@ def _bound(problem: Problem) -> float:
 
     block = problem.rows.collect()
     assert block.y is not None
-    Z = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)])
+    Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
     keep = slice(None) if block.weight is None else block.weight > 0
     rows = MemoryRows(Z[keep], block.y[keep], None, target_names=("y",))
     try:

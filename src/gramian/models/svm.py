@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.models.composed import penalty_of
-from gramian.models.linear import GRID
-from gramian.models.linear_classifier import LinearClassifier
+from gramian.models.linear_classifier import PenalisedClassifier
 from gramian.models.summary import Summary
 from gramian.objective.losses import Hinge, Loss
 from gramian.rows import Rows
@@ -22,7 +21,7 @@ NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
 SOFTEST = 1e-14
 
 
-class SVC(LinearClassifier):
+class SVC(PenalisedClassifier):
     """The widest margin between classes: hinge loss and ‖c‖², with support vectors and dual variables.
 
     Minimises (1/Σw) Σ w max(0, 1 − y f) + alpha · penalty(c), y = ±1. scikit-learn's C is 1 / (2 n alpha). With
@@ -64,41 +63,6 @@ class SVC(LinearClassifier):
 
     support_: NDArray[np.int64]
     dual_coef_: Floats
-
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        penalty: Any = "l2",
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        multiclass: str = "auto",
-        code: str = "auto",
-        class_weight: Any = None,
-        cost: Any = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        callbacks: Any = (),
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.multiclass = multiclass
-        self.code = code
-        self.class_weight = class_weight
-        self.cost = cost
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callbacks = callbacks
 
     def _parts(self) -> tuple[Loss, Any]:
         return Hinge(), penalty_of(self.penalty)

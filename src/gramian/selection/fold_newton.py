@@ -90,9 +90,7 @@ class FoldNewton:
             for k in range(len(train)):
                 if measure[k] <= self.tol:
                     continue
-                H = np.tensordot(train[k], hessians, axes=1) / total[k]
-                inner = slice(problem.d), slice(problem.d)
-                H[inner] += 2.0 * (np.diag(problem.square) if problem.square.ndim == 1 else problem.square)
+                H = np.tensordot(train[k], hessians, axes=1) / total[k] + problem.bend
                 theta[k] -= solve_spd(H, g[k])
         return None
 

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from gramian.objective.losses import Kinked, SoftKink
 from gramian.rows import Block
-from gramian.solvers.linear_programme import standard_rows
 from gramian.solvers.newton import solve_spd
 from gramian.solvers.problem import Problem
 
@@ -29,10 +28,10 @@ def without_each(problem: Problem, theta: Floats, hessian: Floats) -> Floats:
     def of_block(block: Block) -> list[Floats]:
         found = []
         for part, y, w in problem.panels(block):
-            Z = standard_rows(problem, part)
+            Z = problem.standard(part)
             f = problem.predictions(part, theta)
-            share = (np.ones(len(y)) if w is None else w) / weight
-            share = np.where(share > 0, 1.0 / weight, 0.0)  # one of the rows that a weight stands for
+            counts = np.ones(len(y)) if w is None else w > 0
+            share = counts / weight  # one of the rows that a weight stands for
             if m == 1:
                 u = problem.loss.gradient(y, f[:, 0])
                 h = problem.loss.curvature(y, f[:, 0])

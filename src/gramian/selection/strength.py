@@ -91,7 +91,6 @@ class Strength:
         self.plans = plan(cv, rows)
         self.problems = [reading(rows) for reading in readings]
         self.loo = self.plans[0].leave_one_out
-        self.starts: dict[tuple[int, int], Floats] = {}
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
@@ -175,18 +174,18 @@ class Strength:
 
         def path(index: int) -> Floats:
             train, test = splits[index]
-            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas, (number, index))
+            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas)
 
         return np.column_stack(parallel_map(path, range(len(splits))))
 
-    def _path(self, reading: Reading, train: Rows, test: Rows, alphas: Floats, key: tuple[int, int]) -> Floats:
+    def _path(self, reading: Reading, train: Rows, test: Rows, alphas: Floats) -> Floats:
         with threads(1):
             problem = reading(train)
             losses = np.full(len(alphas), np.nan)
             judge = reading(test)
             if problem.columns.weight <= 0 or judge.columns.weight <= 0:
                 return losses  # none of the rows takes part in this binary problem
-            start = self.starts.get(key)
+            start = None
             for a, alpha in enumerate(alphas):
                 fit = fit_problem(
                     problem.with_alpha(float(alpha)),

@@ -38,14 +38,13 @@ class ScaleNewton(Method):
         loss = problem.loss
         assert isinstance(loss, Huber)
         sums = problem.rows.sum(lambda block: _block_sums(problem, block, loss.delta, theta, scale, order))
-        weight, p, d = problem.columns.weight, problem.p, problem.d
+        weight, p = problem.columns.weight, problem.p
         sums.value += scale * weight
         if order == 0:
             return State(theta, sums.value / weight, np.inf, scale=scale, more={"squares": sums.squares / weight})
         steepness = 1.0 + sums.gradient[p] / weight
         H = sums.hessian * (2.0 / (scale * weight))
-        inner = slice(d), slice(d)
-        H[inner] += 2.0 * (np.diag(problem.square) if problem.square.ndim == 1 else problem.square)
+        H[:p, :p] += problem.bend
         point = problem.point(theta, Sums(sums.value, sums.size, sums.gradient[:p], None))
         measure = max(problem.measure(point), abs(steepness) if scale > self.least else 0.0)
         more = {"point": point, "H": H, "steepness": steepness}

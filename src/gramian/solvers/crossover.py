@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from gramian.rows import Block
 from gramian.solvers.interior import Kinks
-from gramian.solvers.linear_programme import standard_rows
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -35,8 +34,7 @@ def cross_over(
             return None
         Z = _rows_of(problem, kinks, F, n)
         A = np.zeros((p + len(F), p + len(F)))
-        d = problem.d
-        A[:d, :d] = 2.0 * (np.diag(problem.square) if problem.square.ndim == 1 else problem.square)
+        A[:p, :p] = problem.bend
         A[:p, p:] = Z.T * share[F]
         A[p:, :p] = Z
         held = np.where(free | ~counts, 0.0, share * fixed)
@@ -79,7 +77,7 @@ def _rows_of(problem: Problem, kinks: Kinks, wanted: NDArray[np.int64], n: int) 
         found = block.take(some)
         if sp.issparse(found.X):
             found = Block(found.X.tocsr(), found.y, found.weight, found.start)
-        return [standard_rows(problem, part).copy() for part, _, _ in problem.panels(found)]
+        return [problem.standard(part).copy() for part, _, _ in problem.panels(found)]
 
     parts = problem.rows.sum(of_block) if len(rows) else []
     extra = wanted[wanted >= n] - n

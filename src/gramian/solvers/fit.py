@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked, Logistic, Loss, MultiHinge, Power, RootHinge, Softmax
+from gramian.objective.losses import Kinked, Logistic, MultiHinge, Power, RootHinge, Softmax
 from gramian.objective.penalties import L2, Zero
 from gramian.rows import Block, MemoryRows
 from gramian.solvers.certificate import Certificate, Solver
@@ -237,7 +237,7 @@ def least_margin(problem: Problem, theta: Floats) -> float:
         least = np.inf
         for part, y, w in problem.panels(block):
             f = problem.predictions(part, theta)
-            margin = _margins(problem.loss, y, f)
+            margin = _margins(y, f)
             margin = margin if w is None else margin[w > 0]
             least = min(least, float(margin.min(initial=np.inf)))
         return _Least(least)
@@ -253,7 +253,7 @@ class _Least:
         return _Least(min(self.value, other.value))
 
 
-def _margins(loss: Loss, y: Floats, f: Floats) -> Floats:
+def _margins(y: Floats, f: Floats) -> Floats:
     if f.shape[1] == 1:
         return y * f[:, 0]
     own = f[np.arange(len(f)), y.astype(int)]
@@ -270,11 +270,9 @@ def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
         return None
     from scipy.optimize import linprog
 
-    from gramian.solvers.linear_programme import standard_rows
-
     block = problem.rows.collect()
     assert block.y is not None
-    Z = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)]) * block.y
+    Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)]) * block.y
     if block.weight is not None:
         Z = Z[block.weight > 0]
     found = linprog(-Z.sum(axis=0), A_ub=-Z, b_ub=np.zeros(len(Z)), bounds=(-1.0, 1.0), method="highs")

@@ -137,7 +137,7 @@ class InteriorPoint(Method):
         # predictor: straight at the optimum
         rho = miss + q - p  # with r1 = −a p and r2 = −b q
         H, pulled = kinks.gram(problem, share * D, share * (s + D * rho))
-        H = H + self._penalty(problem)
+        H = H + problem.bend
         if not np.isfinite(H).all() or not np.isfinite(pulled).all():
             return replace(state, stuck=True)
         slope = self._slope(problem, state.theta) + kinks.linear
@@ -178,13 +178,6 @@ class InteriorPoint(Method):
         if not found.measure <= state.measure:
             return state
         found.more |= {"hessian": more.get("hessian"), "free": free}
-        return found
-
-    @staticmethod
-    def _penalty(problem: Problem) -> Floats:
-        found = np.zeros((problem.p, problem.p))
-        d = problem.d
-        found[:d, :d] = 2.0 * (np.diag(problem.square) if problem.square.ndim == 1 else problem.square)
         return found
 
     @staticmethod

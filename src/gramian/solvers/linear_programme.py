@@ -1,7 +1,7 @@
 """Losses with a kink and absolute penalties as a linear programme, solved by HiGHS: exact, with exact zeros."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,7 +34,7 @@ class LinearProgramme(Method):
         n, d, p = problem.rows.n, problem.d, problem.p
         at, low, high, share = (part[:n] for part in (bare.at, bare.low, bare.high, bare.share))
         block = problem.rows.collect()
-        Z = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)])
+        Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         split = problem.l1 > 0  # θ and its absolute value, where that is penalised: two non-negative parts
         index = np.flatnonzero(split)
         eye = sp.eye_array(n)
@@ -72,13 +72,3 @@ class LinearProgramme(Method):
         penalty = problem.l1 @ np.abs(theta[:d]) + pulled[:d] @ theta[:d]
         free = float(np.abs(pulled[d:] * theta[d:]).sum() + (over * np.abs(theta[:d])).sum())
         return float(bare.share[:n] @ rows) + max(float(penalty), 0.0) + free
-
-
-def standard_rows(problem: Problem, part: Any) -> Floats:
-    """Prepared rows as (n, p): centred, scaled, and with a column of ones where there is an intercept."""
-    Z = np.empty((part.shape[0], problem.p))
-    X = part.toarray() if sp.issparse(part) else part
-    Z[:, : problem.d] = X if problem.columns.far and not sp.issparse(part) else (X - problem.center) * problem.inverse
-    if problem.intercept:
-        Z[:, problem.d] = 1.0
-    return Z

@@ -71,16 +71,13 @@ class NearRows(Method):
         return State(inner.theta, value, gap, stuck=not crossed.any(), more=more)
 
     def finish(self, problem: Problem, state: State) -> State:
-        """How much each row bends the objective, for what is told of rows left out."""
+        """The rows on their kink, by their number among all."""
         inner = state.more.get("inner")
         if inner is None:
             return state
-        count = len(state.more["slopes"])
-        below, above = np.full(count, np.inf), np.full(count, np.inf)
-        below[state.more["near"]], above[state.more["near"]] = inner["below"], inner["above"]
         kept = {key: value for key, value in state.more.items() if key not in ("inner", "near", "extra", "width")}
         corner = {"free": state.more["near"][inner["free"]]} if "free" in inner else {}
-        return replace(state, more=kept | {"below": below, "above": above} | corner)
+        return replace(state, more=kept | corner)
 
 
 def _part(problem: Problem, index: NDArray[np.int64], alone: bool) -> Problem:

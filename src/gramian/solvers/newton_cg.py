@@ -146,11 +146,7 @@ def preconditioner(problem: Problem, theta: Floats) -> Product:
     grams = problem.rows.sum(lambda block: _output_grams(problem, theta, block))
     factors = []
     for gram in grams.parts:
-        H = gram / grams.weight
-        if problem.square.ndim == 1:
-            H[np.arange(problem.d), np.arange(problem.d)] += 2.0 * problem.square
-        else:
-            H[: problem.d, : problem.d] += 2.0 * problem.square
+        H = gram / grams.weight + problem.bend
         H[np.diag_indices(len(H))] += 1e-10 * max(float(np.trace(H)) / len(H), 1e-300)
         factors.append(sl.cho_factor(H, lower=True, check_finite=False))
     return lambda r: np.stack([sl.cho_solve(f, row, check_finite=False) for f, row in zip(factors, r, strict=True)])
@@ -201,9 +197,6 @@ def hessian_diagonal(problem: Problem, theta: Floats) -> Floats:
         return total
 
     found = problem.rows.sum(of_block) / problem.columns.weight
-    if problem.square.ndim == 1:
-        found[:, : problem.d] += 2.0 * problem.square
-    else:
-        found[:, : problem.d] += 2.0 * np.diagonal(problem.square)
+    found[:, : problem.d] += 2.0 * (problem.square if problem.square.ndim == 1 else np.diagonal(problem.square))
     least = 1e-8 * float(found.max(initial=0.0))
     return np.maximum(found, max(least, 1e-300))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
-from gramian.solvers.linear_programme import standard_rows
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -36,22 +35,17 @@ class PerceptronAlgorithm(Method):
     def init(self, problem: Problem, start: Floats | None) -> State:
         block = problem.rows.collect()
         assert block.y is not None
-        Z: Any = np.concatenate([standard_rows(problem, part) for part, _, _ in problem.panels(block)])
+        Z: Any = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         if sp.issparse(block.X):
             Z = sp.csr_array(Z)
         theta = np.zeros((problem.m, problem.p)) if start is None else start.copy()
         weight = np.ones(len(block)) if block.weight is None else block.weight
         weight = weight / max(1.0, float(weight.max()) / MOST_VISITS)
-        if problem.m == 1:
-            signs = np.column_stack([-block.y[:, 0], block.y[:, 0]])
-            codes = (block.y[:, 0] > 0).astype(np.int64)
-        else:
-            signs, codes = np.zeros((1, 1)), block.y[:, 0].astype(np.int64)
+        codes = (block.y[:, 0] > 0 if problem.m == 1 else block.y[:, 0]).astype(np.int64)
         more = {
             "Z": Z,
             "codes": codes,
             "weight": weight,
-            "signs": signs,
             "mistakes": 0,
             "now": theta,
             "sum": theta * 0.0,
@@ -178,7 +172,7 @@ def largest_norm(problem: Problem) -> float:
     def of_block(block: Block) -> list[float]:
         found = []
         for part, _, w in problem.panels(block):
-            squares = (standard_rows(problem, part) ** 2).sum(axis=1)
+            squares = (problem.standard(part) ** 2).sum(axis=1)
             found.append(float(squares[slice(None) if w is None else w > 0].max(initial=0.0)))
         return found
 

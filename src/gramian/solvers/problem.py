@@ -129,41 +129,22 @@ class Problem:
         self.center = self.columns.center if intercept else np.zeros(self.d)
         self.inverse = 1.0 / self.scale
 
+    def _with(self, **changes: Any) -> "Problem":
+        """The same rows, of which nothing is read again, with another loss, penalty or alpha."""
+        given: dict[str, Any] = {"loss": self.loss, "penalty": self.penalty, "alpha": self.alpha} | changes
+        return Problem(self.rows, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
+
     def with_alpha(self, alpha: float) -> "Problem":
-        """The same problem with another strength of the penalty; nothing is read again."""
-        return Problem(
-            self.rows,
-            self.loss,
-            self.penalty,
-            alpha,
-            intercept=self.intercept,
-            outputs=self.m,
-            columns=self.columns,
-        )
+        """The same problem with another strength of the penalty."""
+        return self._with(alpha=alpha)
 
     def with_loss(self, loss: Loss) -> "Problem":
         """The same rows and penalty under another loss."""
-        return Problem(
-            self.rows,
-            loss,
-            self.penalty,
-            self.alpha,
-            intercept=self.intercept,
-            outputs=self.m,
-            columns=self.columns,
-        )
+        return self._with(loss=loss)
 
     def with_penalty(self, penalty: Penalty) -> "Problem":
         """The same rows and loss under another penalty."""
-        return Problem(
-            self.rows,
-            self.loss,
-            penalty,
-            self.alpha,
-            intercept=self.intercept,
-            outputs=self.m,
-            columns=self.columns,
-        )
+        return self._with(penalty=penalty)
 
     # coordinates
 
@@ -201,6 +182,13 @@ class Problem:
         with np.errstate(over="ignore"):
             units = self.inverse**2 if S.ndim == 1 else np.outer(self.inverse, self.inverse)
             return np.clip(self.alpha * S * np.clip(units, 0.0, MOST), -MOST, MOST)
+
+    @cached_property
+    def bend(self) -> Floats:
+        """The Hessian of the quadratic penalty of one output, (p, p): nothing in the row of the intercept."""
+        found = np.zeros((self.p, self.p))
+        found[: self.d, : self.d] = 2.0 * (np.diag(self.square) if self.square.ndim == 1 else self.square)
+        return found
 
     @cached_property
     def l1(self) -> Floats:
@@ -303,12 +291,8 @@ class Problem:
         gradient[:, : self.d] += slope
         if hessian is not None:
             for k in range(self.m):
-                part = slice(k * self.p, k * self.p + self.d)
-                if self.square.ndim == 1:
-                    diagonal = np.arange(part.start, part.stop)
-                    hessian[diagonal, diagonal] += 2.0 * self.square
-                else:
-                    hessian[part, part] += 2.0 * self.square
+                part = slice(k * self.p, (k + 1) * self.p)
+                hessian[part, part] += self.bend
         smooth = value + square
         return Point(theta, smooth + self.rough(theta), smooth, gradient, sums.size / weight, hessian)
 
@@ -398,6 +382,15 @@ class Problem:
             return Z
         np.multiply(X, self.inverse, out=Z)  # scaled first: the difference itself may be beyond the float range
         Z -= self.center * self.inverse
+        return Z
+
+    def standard(self, part: Any) -> Floats:
+        """Prepared rows as (n, p): centred, scaled, and with a column of ones where there is an intercept."""
+        Z = np.empty((part.shape[0], self.p))
+        X = part.toarray() if sp.issparse(part) else part
+        Z[:, : self.d] = (X - self.center) * self.inverse if self._raw(part) else X
+        if self.intercept:
+            Z[:, self.d] = 1.0
         return Z
 
     def _raw(self, part: Any) -> bool:

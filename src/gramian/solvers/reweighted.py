@@ -14,7 +14,6 @@ from gramian.solvers.problem import Point, Problem, Sums
 from gramian.solvers.proximal import model_step
 
 Floats = NDArray[np.float64]
-LEAST_SCALE = 1e-9  # of the deviation of y: below it the fit is exact, and a likelihood has no maximum
 
 
 class _Scaled(Sums):
