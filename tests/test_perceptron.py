@@ -34,7 +34,7 @@ def standard(X, w=None, intercept=True, center=True):
     w = np.ones(len(X)) if w is None else w
     mean = w @ X / w.sum()
     deviation = np.sqrt(w @ (X - mean) ** 2 / w.sum())
-    reach = deviation if center else np.hypot(deviation, mean)
+    reach = deviation if center and intercept else np.hypot(deviation, mean)
     Z = (X - (mean if intercept and center else 0.0)) / 2.0 ** np.frexp(np.where(reach > 0, reach, 1.0))[1]
     return np.column_stack([Z, np.ones(len(X))]) if intercept else Z
 

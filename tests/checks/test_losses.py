@@ -175,7 +175,7 @@ def test_huge_predictions_stay_finite():
         (lambda L: L.StudentT(0.0), "nu is 0"),
         (lambda L: L.StudentT(1.0, -2.0), "scale is -2"),
         (lambda L: L.Quantile(1.0), "q is 1"),
-        (lambda L: L.Poisson().refuse(-1.0), "y goes down to -1"),
+        (lambda L: L.Poisson().refuse(-1.0, 1.0), "y goes down to -1"),
     ],
 )
 def test_parameters_out_of_range_are_named(make, text):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from numpy.typing import NDArray
 
 from gramian.rows import Block, scratch
@@ -86,23 +87,60 @@ def _about_a_row(X: Any, share: Floats) -> Sums:
 def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """From the stored numbers and the share of the zeros that are not stored, about the mean."""
     n, d = X.shape
-    columns = X.indices
-    smallest, largest = (getattr(X, name)(axis=0).toarray().reshape(-1) for name in ("min", "max"))
-    exponents = np.frexp(np.maximum(np.abs(smallest), np.abs(largest)).astype(np.float64))[1]
-    shares = np.repeat(share, np.diff(X.indptr))
-    numbers = np.ldexp(X.data.astype(np.float64), -exponents[columns])
-
-    def total(values: Floats) -> Floats:
-        return np.asarray(np.bincount(columns, values, minlength=d), dtype=np.float64)
-
-    mean = total(shares * numbers)
-    zeros = np.maximum(1.0 - total(shares), 0.0)
-    zeros[np.bincount(columns, minlength=d) == n] = 0.0
-    deviations = numbers - mean[columns]
-    rest = total(shares * deviations) - zeros * mean
-    variance = total(shares * deviations**2) + zeros * mean**2 - rest**2
+    data = X.data.astype(np.float64, copy=False)
+    indptr, indices = X.indptr.astype(np.int64, copy=False), X.indices
+    ends, counts = np.zeros((2, d)), np.zeros(d, dtype=np.int64)
+    ends_of_columns(data, indices, counts, ends)
+    ends[:, counts < n] = np.minimum(ends[0], 0.0)[counts < n], np.maximum(ends[1], 0.0)[counts < n]
+    smallest, largest = ends
+    exponents = np.frexp(np.maximum(np.abs(smallest), np.abs(largest)))[1]
+    if np.abs(exponents).max(initial=0) > 400:
+        data = np.ldexp(data, -exponents[indices])
+    else:
+        exponents[:] = 0
+    mean, stored, rest, squares = np.zeros((4, d))
+    means_of_columns(data, indices, indptr, share, mean, stored)
+    deviations_of_columns(data, indices, indptr, share, mean, rest, squares)
+    zeros = np.where(counts == n, 0.0, np.maximum(1.0 - stored, 0.0))
+    rest -= zeros * mean
+    variance = squares + zeros * mean**2 - rest**2
     constant = smallest == largest
     deviation = np.where(constant, 0.0, np.sqrt(np.maximum(variance, 0.0)))
-    mean = np.where(constant, np.ldexp(smallest.astype(np.float64), -exponents), mean)
+    mean = np.where(constant, np.ldexp(smallest, -exponents), mean)
     rest = np.where(constant, 0.0, rest)
     return np.ldexp(mean, exponents), np.ldexp(rest, exponents), np.ldexp(deviation, exponents), constant
+
+
+@njit(cache=True, nogil=True)
+def ends_of_columns(data: Any, indices: Any, counts: Any, ends: Any) -> None:  # pragma: no cover - compiled
+    """How many numbers each column stores, the smallest and the largest; a NaN stays one."""
+    for q in range(len(data)):
+        j, x = indices[q], data[q]
+        if counts[j] == 0 or x != x:
+            ends[0, j] = ends[1, j] = x
+        elif x < ends[0, j]:
+            ends[0, j] = x
+        elif x > ends[1, j]:
+            ends[1, j] = x
+        counts[j] += 1
+
+
+@njit(cache=True, nogil=True)
+def means_of_columns(
+    data: Any, indices: Any, indptr: Any, share: Any, mean: Any, stored: Any
+) -> None:  # pragma: no cover - compiled
+    for i in range(len(share)):
+        for q in range(indptr[i], indptr[i + 1]):
+            mean[indices[q]] += share[i] * data[q]
+            stored[indices[q]] += share[i]
+
+
+@njit(cache=True, nogil=True)
+def deviations_of_columns(
+    data: Any, indices: Any, indptr: Any, share: Any, mean: Any, rest: Any, squares: Any
+) -> None:  # pragma: no cover - compiled
+    for i in range(len(share)):
+        for q in range(indptr[i], indptr[i + 1]):
+            off = data[q] - mean[indices[q]]
+            rest[indices[q]] += share[i] * off
+            squares[indices[q]] += share[i] * off * off

@@ -1,7 +1,8 @@
 """Estimators that are given losses and penalties: by name or as objects, whose own parameters are ordinary paths."""
 
+import inspect
 import re
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -62,8 +63,8 @@ class Composed(BaseEstimator):
         found: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name, value in list(found.items()):
-                if "__" not in name and _is_part(value):
-                    found |= {f"{name}__{item.name}": getattr(value, item.name) for item in fields(value)}
+                if "__" not in name:
+                    found |= _nested(name, value)
         return found
 
     def set_params(self, **params: Any) -> Any:
@@ -76,17 +77,44 @@ class Composed(BaseEstimator):
             part: Any = getattr(self, head, None)
             if not tail:
                 continue
-            if not _is_part(part):
+            named = {"loss": LOSSES, "penalty": PENALTIES}.get(head, {})
+            part = named[part]() if isinstance(part, str) and part in named else part
+            if _is_part(part):
+                setattr(self, head, _changed(part, tail, value))
+            else:
                 rest[name] = value
-                continue
-            known = [item.name for item in fields(part)]
-            if tail not in known:
-                raise ValueError(
-                    f"Invalid parameter {tail!r} for {type(part).__name__}, which has {', '.join(known) or 'none'}."
-                )
-            setattr(self, head, replace(part, **{tail: value}))
         return super().set_params(**rest)
 
 
 def _is_part(value: Any) -> bool:
     return is_dataclass(value) and not isinstance(value, type)
+
+
+def _arguments(part: Any) -> dict[str, Any]:
+    """What the part was made with, under the names of its constructor."""
+    found = {}
+    for name in inspect.signature(type(part)).parameters:
+        value = getattr(part, name)
+        found[name] = part.length if inspect.ismethod(value) else value  # a solver's `step` is also its method
+    return found
+
+
+def _nested(name: str, value: Any) -> dict[str, Any]:
+    """name__x for each parameter x of a part, and of the parts within it."""
+    if not _is_part(value):
+        return {}
+    found = {f"{name}__{inner}": given for inner, given in _arguments(value).items()}
+    for path, given in list(found.items()):
+        found |= _nested(path, given)
+    return found
+
+
+def _changed(part: Any, path: str, value: Any) -> Any:
+    """The part with another value at a path such as `penalty__l1_ratio`."""
+    head, _, tail = path.partition("__")
+    known = _arguments(part)
+    if head not in known or (tail and not _is_part(known[head])):
+        raise ValueError(
+            f"Invalid parameter {path!r} for {type(part).__name__}, which has {', '.join(known) or 'none'}."
+        )
+    return type(part)(**known | {head: _changed(known[head], tail, value) if tail else value})

@@ -10,10 +10,11 @@ from scipy.special import ndtr, ndtri
 from gramian.objective.losses import Huber, Kinked, Logistic, MultiHinge, Poisson, Power, RootHinge, Softmax, StudentT
 from gramian.rows import Block
 from gramian.solvers.fit import Fit
-from gramian.solvers.newton import solve_spd
+from gramian.solvers.newton import Curvature, solve_spd
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
+NEAR = 1e-5  # a measure at which the curvature is that of the optimum
 MOST = 500  # numbers in θ whose covariance is kept
 LIKELIHOODS = (Logistic, Softmax, Poisson, StudentT)
 
@@ -45,8 +46,12 @@ def covariance_of(fit: Fit) -> Covariance | None:
     if isinstance(loss, Power) and loss.p < 2:
         return None
     likelihood = isinstance(problem.loss, LIKELIHOODS)
-    H, J = _curvatures(problem, theta, sandwich=not likelihood)
     S = np.kron(np.eye(problem.m), problem.bend)
+    known: Curvature | None = fit.more.get("curvature")
+    if likelihood and known is not None and known.measure <= NEAR:
+        H = J = known.H - S
+    else:
+        H, J = _curvatures(problem, theta, sandwich=not likelihood)
     kind = "likelihood" if likelihood else "sandwich"
     C = _sandwich(H + S, H if likelihood else J) / problem.columns.weight
     if problem.m > 1:  # of coefficients that sum to zero over the classes

@@ -11,13 +11,13 @@ from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
-from gramian.objective.losses import Loss, Scaled
+from gramian.objective.losses import Loss, Scaled, StudentT
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength
 from gramian.solvers.fit import Fit, fit_problem
-from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 GRID = 20
@@ -131,7 +131,8 @@ class Regressor(Composed, LinearModel):
             alphas = self.scores_.alphas
             alpha = float(alphas[self.scores_.chosen])
             self.path_: Path = path_of(alphas, *search.path(alphas), data.one_target)
-        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": tol, "callbacks": self.callbacks}
+        callbacks = parameters.functions("callbacks", self.callbacks)
+        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": tol, "callbacks": callbacks}
         fits = [fit_problem(problem.with_alpha(alpha or 0.0), **options) for problem in problems]
         self.alpha_ = alpha or 0.0
         self._keep(fits, data.one_target)
@@ -146,6 +147,7 @@ class Regressor(Composed, LinearModel):
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.objective_ = fits[0].value if one else np.array([fit.value for fit in fits])
         self._loss: Loss = fits[0].problem.loss
+        self._mean_loss = [fit.value - fit.problem.alpha * fit.problem.penalty.value(fit.coef[:, 0]) for fit in fits]
         if isinstance(self._loss, Scaled):
             scales = np.array([self._loss.unit if fit.scale is None else fit.scale for fit in fits])
             self.scale_ = float(scales[0]) if one else scales
@@ -174,10 +176,13 @@ class Regressor(Composed, LinearModel):
         return Summary(type(self).__name__, columns, facts, notes)
 
     def log_likelihood(self) -> float:
-        """Log-likelihood of the training data, where the loss is −log of a density."""
-        if joint_scale(self._loss) is False and not isinstance(self._loss, Scaled):
-            raise ValueError(f"The loss {type(self._loss).__name__} is not the −log of a density with a known scale.")
-        return float(-self._weight * np.sum(self.objective_))
+        """Log-likelihood of the training data under Student's t, whose −log is the loss."""
+        if not isinstance(self._loss, StudentT):
+            raise ValueError(
+                f"The loss {type(self._loss).__name__} has no scale that makes it the −log of a density. Use "
+                "gm.Regressor(loss='student_t'), gm.LinearRegression, or gm.MAP with a likelihood."
+            )
+        return float(-self._weight * np.sum(self._mean_loss))
 
 
 def _target(rows: Rows, j: int) -> Rows:

@@ -82,7 +82,8 @@ class LinearClassifier(Composed, ClassifyingModel):
         return self
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
-        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": self.callbacks}
+        callbacks = parameters.functions("callbacks", self.callbacks)
+        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": callbacks}
         return fit_problem(problem, **(options | more))
 
     def _readings(self, rows: Rows, penalty: Any, alpha: float, intercept: bool, k: int, kind: str) -> list[Any]:

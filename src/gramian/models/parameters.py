@@ -46,6 +46,13 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def functions(name: str, value: Any) -> list[Any]:
+    """A list of functions."""
+    if not isinstance(value, list | tuple) or not all(callable(each) for each in value):
+        raise TypeError(f"{name} is {value!r}; it must be a list of functions, each called with (iteration, state).")
+    return list(value)
+
+
 def alpha(value: Any) -> float | None:
     """A strength of at least 0, or None for "auto"."""
     if isinstance(value, str):

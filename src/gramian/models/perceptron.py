@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from gramian.models import parameters
 from gramian.models.linear_classifier import LinearClassifier
@@ -98,7 +99,8 @@ class Perceptron(LinearClassifier):
         if isinstance(seed, np.random.Generator | np.random.RandomState):
             seed = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else int(seed.randint(2**31 - 1))
         method = PerceptronAlgorithm(bool(self.average), 0 if seed is None else int(seed), 10 if short else 100)
-        options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": self.callbacks}
+        callbacks = parameters.functions("callbacks", self.callbacks)
+        options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
         return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": None}))
 
     def _keep(self, fits: list[Fit]) -> None:
@@ -131,8 +133,11 @@ def _bound(problem: Problem) -> float:
 
     block = problem.rows.collect()
     assert block.y is not None
-    Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
-    keep = slice(None) if block.weight is None else block.weight > 0
+    if sp.issparse(block.X):
+        Z: Any = sp.vstack([problem.standard_sparse(part) for part, _, _ in problem.panels(block)], format="csr")
+    else:
+        Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
+    keep = np.flatnonzero(np.ones(len(block)) if block.weight is None else block.weight)
     rows = MemoryRows(Z[keep], block.y[keep], None, target_names=("y",))
     try:
         widest = SVC(alpha=0.0, fit_intercept=False).fit(rows)

@@ -6,7 +6,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import expit, gammaln, log1p, ndtr, xlogy
+
+from gramian.objective.logistic_sums import logistic_sums, logistic_sweep
 
 Floats = NDArray[np.float64]
 
@@ -21,11 +24,14 @@ class Loss(ABC):
     convex : bool
     smooth : bool
         Whether the gradient is continuous.
+    cuts : bool
+        Whether `swept` itself goes over rows in pieces that stay in the cache.
     """
 
     targets: ClassVar[str] = "numbers"
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
+    cuts: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, y: Floats, f: Floats) -> Floats:
@@ -47,6 +53,26 @@ class Loss(ABC):
         """Value, gradient and curvature at once, where work can be shared."""
         return self.value(y, f), self.gradient(y, f), self.curvature(y, f)
 
+    def summed(self, y: Floats, f: Floats, w: Floats | None, curved: bool) -> tuple[Any, Any, Floats, Floats | None]:
+        """Σ w value, Σ w |gradient|, and the gradients and curvatures times w, for f of one output.
+
+        f is (n,), or (M, n) for M models at once, which have a sum each.
+        """
+        if curved:
+            value, g, h = self.all(y, f)
+        else:
+            value, g, h = self.value(y, f), self.gradient(y, f), None
+        if w is None:
+            return value.sum(axis=-1), np.abs(g).sum(axis=-1), g, h
+        g = g * w
+        return value @ w, np.abs(g).sum(axis=-1), g, None if h is None else h * w
+
+    def swept(self, X: Any, y: Floats, w: Floats | None, coef: Floats, offset: Floats) -> tuple[Any, ...]:
+        """Of M models coef (M, d) and offset (M,): Σ w value, Σ w |gradient|, Σ g xᵀ (M, d) and Σ g, with g times w."""
+        f = np.ascontiguousarray((X @ coef.T + offset).T)
+        values, sizes, g, _ = self.summed(y, f, w, False)
+        return values, sizes, np.asarray((X.T @ g.T).T if issparse(X) else g @ X), g.sum(axis=1)
+
     def start(self, mean: float) -> float:
         """A good intercept to begin with, from the mean of the target."""
         return 0.0
@@ -59,12 +85,14 @@ class Loss(ABC):
         """P(class | f), (n, k), where the loss is a log-likelihood; None where it is not."""
         return None
 
-    def refuse(self, low: float) -> None:
-        """Raise where the smallest target is not one the loss is for."""
+    def refuse(self, low: float, high: float) -> None:
+        """Raise where the smallest and the largest target are not what the loss is for."""
         if self.targets == "counts" and low < 0:
             raise ValueError(
                 f"y goes down to {low:g}; the {type(self).__name__} loss is for counts and rates of at least 0."
             )
+        if self.targets == "counts" and high == 0:
+            raise ValueError("Every y is 0: their rate is 0, whose logarithm is no number; there is nothing to fit.")
 
 
 class Scaled(Loss):
@@ -335,13 +363,27 @@ class Logistic(Loss):
     """
 
     targets: ClassVar[str] = "signs"
+    cuts: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
-        m = -y * f
-        return np.maximum(m, 0.0) + log1p(np.exp(-np.abs(m)))
+        m = y * f
+        found = log1p(np.exp(-np.abs(m)))
+        found -= np.minimum(m, 0.0)
+        return found
 
     def gradient(self, y: Floats, f: Floats) -> Floats:
-        return -y * expit(-y * f)
+        m = y * f
+        e = np.exp(-np.abs(m))
+        q = 1.0 / (1.0 + e)
+        return -y * np.where(m > 0, e * q, q)
+
+    def summed(self, y: Floats, f: Floats, w: Floats | None, curved: bool) -> tuple[Any, Any, Floats, Floats | None]:
+        return logistic_sums(y, f, w, curved)
+
+    def swept(self, X: Any, y: Floats, w: Floats | None, coef: Floats, offset: Floats) -> tuple[Any, ...]:
+        if issparse(X):
+            return super().swept(X, y, w, coef, offset)
+        return logistic_sweep(X, y, w, coef, offset)
 
     def curvature(self, y: Floats, f: Floats) -> Floats:
         p = expit(-np.abs(f))

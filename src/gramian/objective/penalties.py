@@ -281,6 +281,9 @@ class Box(Separable):
         inner = self.penalty.parts(d)
         if inner is None:
             return None
+        for name, end in (("low", self.low), ("high", self.high)):
+            if np.ndim(end) > 1 or np.size(end) not in (1, d):
+                raise ValueError(f"{name} of Box has shape {np.shape(end)}; there are {d} columns: one number, or {d}.")
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), d).copy() for end in (self.low, self.high))
         return Parts(inner.square, inner.l1, inner.groups, low, high)
 

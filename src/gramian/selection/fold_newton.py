@@ -7,24 +7,27 @@ from numpy.typing import NDArray
 
 from gramian.rows import Block
 from gramian.selection.splits import Plan
-from gramian.solvers.newton import solve_spd
+from gramian.solvers.newton import FAST, Curvature
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
-MOST_PASSES = 40
+MOST_PASSES = 60
+MOST_PAIRS = 8
 
 
 class _Atom:
     """Of one atom of rows: loss (M,), |gradient| (M,), gradient (M, p) of M models, and the Hessian of the first."""
 
-    def __init__(self, weight: float, values: Floats, sizes: Floats, gradients: Floats, hessian: Floats) -> None:
-        self.parts = (values, sizes, gradients, hessian)
-        self.weight = weight
+    def __init__(self, weight: float, values: Floats, sizes: Floats, gradients: Floats, hessian: Floats | None) -> None:
+        self.weight, self.values, self.sizes, self.gradients, self.hessian = weight, values, sizes, gradients, hessian
 
     def _absorb(self, other: "_Atom") -> "_Atom":
-        for mine, yours in zip(self.parts, other.parts, strict=True):
-            mine += yours
         self.weight += other.weight
+        self.values += other.values
+        self.sizes += other.sizes
+        self.gradients += other.gradients
+        if self.hessian is not None and other.hessian is not None:
+            self.hessian += other.hessian
         return self
 
 
@@ -32,7 +35,8 @@ class FoldNewton:
     """Newton's method for a path of alphas, all training parts at once.
 
     The Hessian of a training part is taken at the solution of all rows, where the Hessians of the atoms add up; its
-    gradient is its own, so what it converges to is its own optimum. One pass of O(n p²) serves every part.
+    gradient is its own, so what it converges to is its own optimum. One Hessian serves every part and as many alphas as
+    it makes converge fast: what is left are passes for gradients, each serving every part.
     """
 
     def __init__(self, problem: Problem, plans: list[Plan], tol: float = 1e-6) -> None:
@@ -50,84 +54,108 @@ class FoldNewton:
         return np.column_stack(tables)
 
     def _of_plan(self, plan: Plan, alphas: Floats) -> Floats | None:
-        train = np.vstack([(plan.train | plan.test).any(axis=0), plan.train]).astype(float)
-        test = plan.test.astype(float)
-        theta = np.repeat(self.problem.zero(), len(train), axis=0)
+        search = _Path(self.problem, plan, self.tol)
         table = np.empty((len(alphas), plan.count))
         for row, alpha in enumerate(alphas):
-            problem = self.problem.with_alpha(float(alpha))
-            found = self._solve(problem, plan, train, test, theta)
+            found = search.at(float(alpha))
             if found is None:
                 return None
-            theta, table[row] = found
-            self.path[float(alpha)] = theta[:1]
+            table[row] = found
+            self.path[float(alpha)] = search.theta[:1].copy()
         return table
 
-    def _solve(
-        self, problem: Problem, plan: Plan, train: Floats, test: Floats, theta: Floats
-    ) -> tuple[Floats, Floats] | None:
-        before = np.full(len(train), np.inf)
+
+class _Path:
+    """The models of one plan from alpha to alpha, and the Hessians of its atoms."""
+
+    def __init__(self, problem: Problem, plan: Plan, tol: float) -> None:
+        self.problem, self.plan, self.tol = problem, plan, tol
+        self.train = np.vstack([(plan.train | plan.test).any(axis=0), plan.train]).astype(float)
+        self.test = plan.test.astype(float)
+        self.theta = np.repeat(problem.zero(), len(self.train), axis=0)
+        self.hessians: Floats | None = None  # (atoms, p, p)
+        self.pairs: list[list[tuple[Floats, Floats]]] = [[] for _ in self.train]  # steps, and what they did to the loss
+        self.past: list[Floats] = []  # the last three solutions
+
+    def at(self, alpha: float) -> Floats | None:
+        """The validation losses of the optima at alpha."""
+        problem = self.problem.with_alpha(alpha)
+        self.theta = self._expected()
+        curvatures: list[Curvature] | None = None
+        before = np.full(len(self.train), np.inf)
+        step, last = np.zeros_like(self.theta), None
         for _ in range(MOST_PASSES):
-            atoms = self._pass(problem, plan, theta)
+            atoms = self._pass(problem, hessian=self.hessians is None)
             weights = np.array([a.weight for a in atoms])
-            values, sizes, gradients, hessians = (
-                np.stack([a.parts[i] for a in atoms]) for i in range(4)
-            )  # (atoms, M), (atoms, M), (atoms, M, p), (atoms, p, p)
-            total = train @ weights
+            total = self.train @ weights
             if (total <= 0).any():
                 return None
-            g = np.einsum("ka,akp->kp", train, gradients) / total[:, None]
-            size = np.einsum("ka,ak->k", train, sizes) / total
-            g[:, : problem.d] += problem.quadratic(theta)[1]
+            if atoms[0].hessian is not None:
+                self.hessians, curvatures = np.stack([a.hessian for a in atoms]), None
+                self.pairs = [[] for _ in self.train]
+            g = np.einsum("ka,akp->kp", self.train, np.stack([a.gradients for a in atoms])) / total[:, None]
+            size = np.einsum("ka,ak->k", self.train, np.stack([a.sizes for a in atoms])) / total
+            g[:, : problem.d] += problem.quadratic(self.theta)[1]
             measure = np.abs(g).max(axis=1) / np.maximum(size, 1e-300)
             if (measure <= self.tol).all():
+                self.past = [*self.past[-2:], self.theta]
+                values = np.stack([a.values for a in atoms])
                 with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
-                    return theta, np.einsum("ka,ak->k", test, values[:, 1:]) / (test @ weights)
+                    return np.asarray(np.einsum("ka,ak->k", self.test, values[:, 1:]) / (self.test @ weights))
             if not np.isfinite(measure).all() or (measure > 100.0 * np.maximum(before, self.tol)).any():
                 return None
-            before = measure
-            theta = theta.copy()
-            for k in range(len(train)):
-                if measure[k] <= self.tol:
-                    continue
-                H = np.tensordot(train[k], hessians, axes=1) / total[k] + problem.bend
-                theta[k] -= solve_spd(H, g[k])
+            if curvatures is None:
+                curvatures = self._curvatures(problem, total)
+            elif last is not None:
+                for k, (s, change) in enumerate(zip(step, g - last, strict=True)):
+                    curvatures[k] = curvatures[k].mended(s, change)
+                    self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
+            if (measure > np.maximum(FAST * before, self.tol)).any():
+                self.hessians = None  # slow: the next pass brings new ones
+            before, last = measure, g
+            step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
+            step[measure <= self.tol] = 0.0
+            self.theta = self.theta + step
         return None
 
-    @staticmethod
-    def _pass(problem: Problem, plan: Plan, theta: Floats) -> list[Any]:
-        many = _Many(problem, len(theta))
+    def _expected(self) -> Floats:
+        """Where the path leads: the last change, times as much as it was of the one before."""
+        if len(self.past) < 3:
+            return self.theta
+        first, second, third = self.past
+        before, change = second - first, third - second
+        share = float((change * before).sum()) / max(float((before * before).sum()), 1e-300)
+        return third + min(max(share, 0.0), 2.0) * change
+
+    def _curvatures(self, problem: Problem, total: Floats) -> list[Curvature]:
+        """Of every model at this alpha: the Hessian of its atoms, and what earlier steps have shown of its loss."""
+        assert self.hessians is not None
+        found = []
+        for part, weight, pairs in zip(self.train, total, self.pairs, strict=True):
+            curvature = Curvature(np.tensordot(part, self.hessians, axes=1) / weight + problem.bend)
+            for s, change in pairs:
+                curvature = curvature.mended(s, change + problem.bend @ s)
+            found.append(curvature)
+        return found
+
+    def _pass(self, problem: Problem, *, hessian: bool) -> list[Any]:
+        theta, loss = self.theta, problem.loss
 
         def of_block(block: Block) -> _Atom:
             total: _Atom | None = None
-            for part, y, w in problem.panels(block):
-                f = many.predictions(part, theta)
-                values, gradients = np.empty_like(f), np.empty_like(f)
-                for k in range(f.shape[1]):
-                    values[:, k], gradients[:, k] = problem.loss.value(y, f[:, k]), problem.loss.gradient(y, f[:, k])
-                h = problem.loss.curvature(y, f[:, 0])
-                weight = np.ones(len(y)) if w is None else w
-                gradients *= weight[:, None]
-                mine = _Atom(
-                    float(weight.sum()),
-                    weight @ values,
-                    np.abs(gradients).sum(axis=0),
-                    many.pull(part, gradients),
-                    problem.weighted_gram(part, h * weight),
-                )
+            for part, y, w in problem.panels(block, whole=not hessian):
+                curved = None
+                if hessian:
+                    h = loss.curvature(y, problem.predictions(part, theta[:1])[:, 0])
+                    curved = problem.weighted_gram(part, h if w is None else h * w)
+                weight = float(len(y)) if w is None else float(w.sum())
+                mine = _Atom(weight, *problem.sweep(part, y, w, theta), curved)
                 total = mine if total is None else total._absorb(mine)
             assert total is not None
             return total
 
-        found = problem.rows.sum_by_fold(of_block, plan.folds)
+        found = problem.rows.sum_by_fold(of_block, self.plan.folds)
         p, count = problem.p, len(theta)
-        nothing = _Atom(0.0, np.zeros(count), np.zeros(count), np.zeros((count, p)), np.zeros((p, p)))
+        none = np.zeros((p, p)) if hessian else None
+        nothing = _Atom(0.0, np.zeros(count), np.zeros(count), np.zeros((count, p)), none)
         return [nothing if atom is None else atom for atom in found]
-
-
-class _Many(Problem):
-    """The problem's rows, for several models of one output at once."""
-
-    def __init__(self, problem: Problem, count: int) -> None:
-        self.__dict__.update(problem.__dict__)
-        self.m = count

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Huber, Kinked, MultiHinge, Power, RootHinge, StudentT
-from gramian.rows import MemoryRows, Rows, parallel_map, threads
+from gramian.objective.losses import Huber, Kinked, MultiHinge, Power, RootHinge, Scaled, StudentT
+from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
@@ -48,7 +48,37 @@ def strongest(problem: Problem) -> float:
         return max(ends) or 1.0
     square = np.diagonal(unit.square) if unit.square.ndim == 2 else unit.square
     some = square > 0
-    return float(np.clip((1.0 / square[some]).max(), 1e-250, 1e250)) if some.any() else 1.0
+    return float(np.clip((_bend(unit) / square[some]).max(), 1e-250, 1e250)) if some.any() else 1.0
+
+
+def _bend(problem: Problem) -> float:
+    """How much the loss bends where there are no coefficients, next to the squared loss: what alpha is measured by.
+
+    The mean slope over the mean residual of the best constant: a change of the target's unit changes nothing.
+    """
+    loss = problem.loss
+    if loss.targets in ("signs", "classes"):
+        return 1.0
+    middle = float(problem.columns.target[0])
+    if loss.targets == "counts":
+        return max(middle, 1e-300)
+
+    def slopes(block: Block, scale: float) -> Floats:
+        assert block.y is not None
+        y = block.y[:, 0]
+        w = np.ones(len(y)) if block.weight is None else block.weight
+        fixed = loss.at(scale) if isinstance(loss, Scaled) and loss.scale is None else loss
+        g = fixed.gradient(y, np.full(len(y), middle))
+        if fixed is not loss and isinstance(loss, Huber):
+            g = g * scale  # its joint objective is scale + scale · loss
+        return np.array([w @ np.abs(y - middle), w @ np.abs(g)])
+
+    off = float(problem.rows.sum(lambda block: slopes(block, 1.0))[0]) / problem.columns.weight
+    if off <= 0:
+        return 1.0
+    return max(
+        float(problem.rows.sum(lambda block: slopes(block, off))[1]) / problem.columns.weight / off / 2.0, 1e-300
+    )
 
 
 def _intercept_only(problem: Problem) -> Any:
@@ -79,7 +109,7 @@ def grid(problem: Problem, count: int) -> Floats:
     if unit.parts is None or unit.l1.any() or unit.groups:
         return np.geomspace(top, top * SPARSE_REACH, count)
     square = np.diagonal(unit.square) if unit.square.ndim == 2 else unit.square
-    least = float((1.0 / square[square > 0]).min()) * SMOOTH_REACH if (square > 0).any() else top * SMOOTH_REACH
+    least = float((_bend(unit) / square[square > 0]).min()) * SMOOTH_REACH if (square > 0).any() else top * SMOOTH_REACH
     return np.geomspace(top, max(least, top * WIDEST), count)
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from gramian.objective.losses import Absolute, Huber, Kinked, MultiHinge, Perceptron, Power, RootHinge, StudentT
 from gramian.objective.penalties import Parts
 from gramian.rows import MemoryRows
@@ -17,7 +15,7 @@ from gramian.solvers.linear_programme import LinearProgramme
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
-from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.problem import Problem, even, joint_scale, least_scale
 from gramian.solvers.proximal import ProximalNewton
 from gramian.solvers.reweighted import PowerNewton, Reweighted
 from gramian.solvers.soft_margin import RootDescent, Smoothing
@@ -50,20 +48,7 @@ def named(name: str) -> Method:
 
 def refuse_unfit(method: Method, problem: Problem) -> None:
     """Raise where a solver that was asked for cannot do the problem."""
-    loss, parts = problem.loss, problem.parts
-    can = True
-    if isinstance(method, Newton | NewtonCG):
-        can = loss.smooth and not joint_scale(loss) and parts is not None and parts.smooth
-    elif isinstance(method, ProximalNewton | ColumnDescent):
-        can = loss.smooth and not joint_scale(loss) and parts is not None
-    elif isinstance(method, InteriorPoint | DualDescent | LinearProgramme):
-        can = isinstance(loss, Kinked) and parts is not None and not parts.groups
-        if isinstance(method, LinearProgramme):
-            can = can and not problem.square.any()
-        else:
-            can = can and parts is not None and not parts.bounded
-        can = can and (problem.alpha > 0 or not isinstance(method, DualDescent))
-    if not can:
+    if not method.can(problem):
         raise ValueError(
             f"The solver {method.name!r} cannot do the loss {type(problem.loss).__name__} with the penalty "
             f'{type(problem.penalty).__name__}. Use solver="auto", which takes {choose(problem)[0].name!r}.'
@@ -83,7 +68,7 @@ def choose(problem: Problem) -> tuple[Method, str]:
     loss, parts = problem.loss, problem.parts
     if parts is None:
         return GradientDescent("line_search"), "a penalty that is known by its prox alone"
-    spread = 1e-9 * max(problem.columns.high - problem.columns.low, 0.0)
+    spread = least_scale(problem)
     if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
         _need(
             False,
@@ -143,11 +128,10 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
             LinearProgramme(),
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
-    even = problem.square.ndim == 1 and bool(np.ptp(parts.square) == 0) and not problem.l1.any()
     if (
         problem.p <= MOST_COLUMNS
         and not _mostly_empty(problem)
-        and (problem.rows.n >= problem.p or problem.p <= 300 or not even or linear)
+        and (problem.rows.n >= problem.p or problem.p <= 300 or not even(problem) or linear)
     ):
         if isinstance(problem.rows, MemoryRows) and problem.rows.n > MANY_ROWS and not problem.l1.any() and not linear:
             return (
@@ -155,7 +139,7 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
                 f"{name} has a kink, which few of {problem.rows.n} rows are near: only those are worked on",
             )
         return InteriorPoint(), f"{name} has a kink: primal and dual at once, a few dozen Gram matrices"
-    _need(even and problem.alpha > 0, problem, "an L2 penalty with alpha above 0, or fewer columns")
+    _need(even(problem), problem, "an L2 penalty with alpha above 0, or fewer columns")
     if problem.rows.n <= min(problem.d, MOST_COLUMNS):
         return (
             TurnedInterior(),

@@ -8,12 +8,16 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
-from gramian.solvers.iterate import Method, State
+from gramian.rows import MemoryRows
+from gramian.solvers.iterate import Method, State, run
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING
-from gramian.solvers.problem import Problem
+from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.proximal import ProximalNewton
 
 Floats = NDArray[np.float64]
 LEAST_WORK = 200
+MOST_TOGETHER = 1000  # coefficients of several outputs whose Hessian is formed
+MOST_WORK = 1e11  # and multiplications for it
 MOST_SWEEPS = 50
 
 
@@ -27,6 +31,12 @@ class ColumnDescent(Method):
 
     name: ClassVar[str] = "column descent"
     unit: ClassVar[str] = "proximal Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """A smooth loss; zeros and bounds of single coefficients."""
+        p = problem.parts
+        plain = p is not None and not p.groups and p.square.ndim == 1
+        return plain and problem.loss.smooth and not joint_scale(problem.loss)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -68,6 +78,9 @@ class ColumnDescent(Method):
         return float(more["share"] @ losses) + problem.quadratic(theta)[0] + problem.rough(theta)
 
     def step(self, problem: Problem, state: State) -> State:
+        together = self._together(problem, state) if problem.m > 1 else None
+        if together is not None:
+            return together
         theta, f, value = state.theta.copy(), state.more["f"].copy(), state.value
         moved = False
         for k in range(problem.m):  # outputs one after the other, each with the newest others
@@ -75,7 +88,32 @@ class ColumnDescent(Method):
             if found is not None:
                 theta, f, value = found
                 moved = True
-        return self._state(problem, theta, state.more | {"f": f}, stuck=not moved)
+        last = self._state(problem, theta, state.more | {"f": f}, stuck=not moved)
+        # Where the decrease is rounding, the conditions of optimality decide.
+        if last.value >= state.value and last.measure >= state.measure:
+            return State(state.theta, state.value, state.measure, stuck=True, more=state.more)
+        return last
+
+    def _together(self, problem: Problem, state: State) -> State | None:
+        """All outputs at once over the columns that matter, where these are few: their Hessian knows of each other."""
+        left = state.more["left"][:, : problem.d].max(axis=0)
+        work = self._working_set(problem, np.abs(state.theta[:, : problem.d]).max(axis=0), left)
+        size = problem.m * (len(work) + 1)
+        if size > MOST_TOGETHER or problem.rows.n * size**2 > MOST_WORK:
+            return None
+        X, y, share = (state.more[name] for name in ("X", "y", "share"))
+        some = X[:, work].tocsr() if problem.rows.is_sparse else X[:, work].toarray()
+        rows = MemoryRows(some, y[:, None], share * problem.columns.weight, target_names=("y",))
+        part = problem.restricted(work, rows)
+        kept = np.append(work, problem.d) if problem.intercept else work
+        inner = run(
+            ProximalNewton(), part, state.theta[:, kept], max_iter=50, tol=max(0.01 * state.measure, 1e-11), inner=True
+        )
+        if not inner.value < state.value:
+            return None
+        theta = state.theta.copy()
+        theta[:, kept] = inner.theta
+        return self._state(problem, theta, state.more | {"f": self._predictions(problem, X, theta)})
 
     def _one_output(
         self, problem: Problem, theta: Floats, f: Floats, value: float, k: int, state: State
@@ -92,7 +130,7 @@ class ColumnDescent(Method):
         work = self._working_set(problem, theta[k, : problem.d], left[: problem.d])
         square = np.broadcast_to(2.0 * problem.square, problem.d)
         delta, shift, moved = sweep_columns(
-            X.data, X.indices, X.indptr, g, h, theta[k], gradient, problem.inverse, problem.center, square,
+            X.data, X.indices, X.indptr, h, theta[k], gradient, problem.inverse, problem.center, square,
             problem.l1, problem.low, problem.high, work, problem.intercept, 0.1 * float(left.max()), MOST_SWEEPS,
         )  # fmt: skip
         trial = theta.copy()
@@ -107,7 +145,7 @@ class ColumnDescent(Method):
             if new <= value + ENOUGH * length * slope:
                 return trial, new_f, new
             if -slope * length <= ROUNDING * abs(value):
-                break
+                return (trial, new_f, new) if problem.m == 1 and length == 1.0 else None
             length *= 0.5
         return None
 
@@ -131,14 +169,17 @@ class ColumnDescent(Method):
 
 @njit(cache=True, nogil=True)
 def sweep_columns(
-    data: Any, indices: Any, indptr: Any, g: Any, h: Any, theta: Any, gradient: Any, inverse: Any, center: Any,
+    data: Any, indices: Any, indptr: Any, h: Any, theta: Any, gradient: Any, inverse: Any, center: Any,
     square: Any, l1: Any, low: Any, high: Any, work: Any, intercept: bool, enough: float, sweeps: int,
 ) -> Any:  # fmt: skip  # pragma: no cover - compiled
-    """Coordinate descent on the quadratic model over the working columns; returns δ, its shift of f, and X δ."""
-    n, p = len(g), len(theta)
+    """Coordinate descent on the quadratic model over the working columns; returns δ, its shift of f, and X δ.
+
+    A sweep over all of them is followed by sweeps over those that are not at zero.
+    """
+    n, p = len(h), len(theta)
     d = len(inverse)
     delta = np.zeros(p)
-    moved = np.zeros(n)  # X δ, without the shift below
+    pulled = np.zeros(n)  # h X δ, without the shift below
     shift = 0.0  # the part of every row's change: intercept, and centres
     total = h.sum()
     bend = np.zeros(len(work))
@@ -152,20 +193,21 @@ def sweep_columns(
         c = center[j]
         bend[i] = (s2 - 2.0 * c * s1 + c * c * total) * inverse[j] * inverse[j] + square[j]
         sums[i] = s1
-    dot = 0.0  # Σ h · (moved): kept for the centres and the intercept
+    dot = 0.0  # Σ h X δ: kept for the centres and the intercept
+    whole = True
     for _ in range(sweeps):
         largest = 0.0
         for i in range(len(work)):
             j = work[i]
-            if bend[i] <= 0.0:
+            x = theta[j] + delta[j]
+            if bend[i] <= 0.0 or (x == 0.0 and not whole):
                 continue
             c = center[j]
             inner = 0.0
             for q in range(indptr[j], indptr[j + 1]):
-                inner += h[indices[q]] * moved[indices[q]] * data[q]
+                inner += pulled[indices[q]] * data[q]
             change_of_gradient = (inner + shift * sums[i] - c * (dot + shift * total)) * inverse[j]
             slope = gradient[j] + change_of_gradient + square[j] * delta[j]
-            x = theta[j] + delta[j]
             z = x - slope / bend[i]
             shrink = l1[j] / bend[i]
             new = z - shrink if z > shrink else (z + shrink if z < -shrink else 0.0)
@@ -175,7 +217,7 @@ def sweep_columns(
                 delta[j] = new - theta[j]
                 unit = change * inverse[j]
                 for q in range(indptr[j], indptr[j + 1]):
-                    moved[indices[q]] += unit * data[q]
+                    pulled[indices[q]] += h[indices[q]] * unit * data[q]
                 dot += unit * sums[i]
                 shift -= unit * c
                 size = abs(change) * bend[i]
@@ -189,5 +231,15 @@ def sweep_columns(
             if abs(slope) > largest:
                 largest = abs(slope)
         if largest <= enough:
-            break
+            if whole:
+                break
+            whole = True
+        else:
+            whole = False
+    moved = np.zeros(n)
+    for i in range(len(work)):
+        j = work[i]
+        if delta[j] != 0.0:
+            for q in range(indptr[j], indptr[j + 1]):
+                moved[indices[q]] += delta[j] * inverse[j] * data[q]
     return delta, shift, moved

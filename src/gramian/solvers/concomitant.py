@@ -10,7 +10,7 @@ from gramian.objective.losses import Huber
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
-from gramian.solvers.problem import Point, Problem, Sums
+from gramian.solvers.problem import ROUNDED, Point, Problem, Sums
 from gramian.solvers.proximal import model_step
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,10 @@ class ScaleNewton(Method):
     least: float = 0.0
     name: ClassVar[str] = "Newton on coefficients and scale"
     unit: ClassVar[str] = "Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """Huber's loss whose scale is to be estimated."""
+        return isinstance(problem.loss, Huber) and problem.loss.scale is None and problem.parts is not None
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -46,7 +50,10 @@ class ScaleNewton(Method):
         H = sums.hessian * (2.0 / (scale * weight))
         H[:p, :p] += problem.bend
         point = problem.point(theta, Sums(sums.value, sums.size, sums.gradient[:p], None))
-        measure = max(problem.measure(point), abs(steepness) if scale > self.least else 0.0)
+        # Residuals of rounding only are nothing: u = r / scale of a millionth of the target.
+        measure = max(
+            problem.measure(point, ROUNDED * problem.reach / scale), abs(steepness) if scale > self.least else 0.0
+        )
         more = {"point": point, "H": H, "steepness": steepness}
         return State(theta, point.value, measure, scale=scale, more=more)
 

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from numba import njit
 from numpy.typing import NDArray
 
+from gramian.objective.losses import Kinked
 from gramian.solvers.interior import Kinks, balanced, dual_value
 from gramian.solvers.iterate import Method, State
-from gramian.solvers.problem import Problem
+from gramian.solvers.problem import Problem, even
 
 Floats = NDArray[np.float64]
 SWEEPS = 10  # over the rows, between two looks at the gap
@@ -28,19 +29,25 @@ class DualDescent(Method):
     name: ClassVar[str] = "dual coordinate descent"
     unit: ClassVar[str] = "rounds of ten sweeps"
 
+    def can(self, problem: Problem) -> bool:
+        """A loss with a kink and a multiple of ‖w‖²."""
+        return isinstance(problem.loss, Kinked) and even(problem)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)
         block = problem.rows.collect()
-        X = sp.csr_array(block.X, dtype=np.float64)
+        X = _centred(problem, block.X)
         squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
         s = np.clip(np.zeros(problem.rows.n), kinks.low, kinks.high)
         theta = problem.zero() if start is None else start
-        _, intercept = problem.outside(theta)
         more = {"kinks": kinks, "X": X, "squares": squares, "slopes": s, "coef": np.zeros(problem.d)}
         more |= {
-            "intercept": float(intercept[0]),
-            "pull": 0.2 * problem.alpha * max(float(squares.mean()), 1e-300),
+            "intercept": float(theta[0, problem.d]) if problem.intercept else 0.0,
+            "least": 2e-4 * strength(problem) * max(float(squares.mean()), 1e-300),
+            "pull": 0.2 * strength(problem) * max(float(squares.mean()), 1e-300),
             "round": 0,
+            "factor": 0.5,
+            "left": np.inf,
         }
         return self._state(problem, more)
 
@@ -53,11 +60,17 @@ class DualDescent(Method):
         center = more["intercept"]
         intercept = sweep_rows(
             X.data, X.indices, X.indptr, more["squares"], kinks.at, kinks.low, kinks.high, kinks.share, s, coef,
-            center, 1.0 / (2.0 * problem.alpha), 1.0 / (2.0 * pull), order, SWEEPS,
+            center, 1.0 / (2.0 * strength(problem)), 1.0 / (2.0 * pull), order, SWEEPS,
         )  # fmt: skip
-        return self._state(
-            problem, more | {"slopes": s, "coef": coef, "intercept": float(intercept), "round": more["round"] + 1}
-        )
+        more |= {"slopes": s, "coef": coef, "intercept": float(intercept), "round": more["round"] + 1}
+        found = self._state(problem, more)
+        left = found.measure / max(state.measure, 1e-300)
+        if left > 0.5:  # slow: how the intercept is held is changed, the other way where that made it worse
+            factor = more["factor"] if left <= more["left"] else 1.0 / more["factor"]
+            pull = float(np.clip(factor * more["pull"], more["least"], 1000.0 * more["least"]))
+            found.more |= {"pull": pull, "factor": factor}
+        found.more["left"] = left
+        return found
 
     def finish(self, problem: Problem, state: State) -> State:
         """Slopes that satisfy the equation of the intercept exactly."""
@@ -68,10 +81,26 @@ class DualDescent(Method):
     @staticmethod
     def _state(problem: Problem, more: dict[str, Any]) -> State:
         kinks, s = more["kinks"], more["slopes"]
-        theta = problem.inside(more["coef"][:, None], np.array([more["intercept"]]))
+        theta = np.append(more["coef"] * problem.scale, more["intercept"])[None, : problem.p]
         value = problem.value(theta)
         gap = (value - dual_value(problem, kinks, s)) / max(abs(value), problem.least_value)
         return State(theta, value, gap, more=more | {"gap": gap})
+
+
+def _centred(problem: Problem, X: Any) -> Any:
+    """The rows in their own units about their centre: the intercept is then nearly independent of the coefficients."""
+    if not sp.issparse(X):
+        return sp.csr_array(np.asarray(X, dtype=np.float64) - problem.center)
+    X = sp.csr_array(X, dtype=np.float64)
+    if not problem.center.any():
+        return X
+    return sp.csr_array(X - sp.csr_array(np.ones((X.shape[0], 1))) @ sp.csr_array(problem.center[None, :]))
+
+
+def strength(problem: Problem) -> float:
+    """What ‖w‖² is multiplied by, in the units of the data."""
+    assert problem.parts is not None
+    return problem.alpha * float(problem.parts.square[0])
 
 
 @njit(cache=True, nogil=True)

@@ -134,7 +134,7 @@ def standardised(problem: Problem, X: Any) -> tuple[Floats, Any, Any]:
         return (X.data * problem.inverse[X.indices])[None, :], X.indices.astype(np.int64), X.indptr.astype(np.int64)
     Z = np.ones((len(X), problem.p))
     inner = Z[:, : problem.d]
-    if problem.columns.tame:
+    if problem.tame:
         np.subtract(X, problem.center, out=inner)
         inner *= problem.inverse
     else:

@@ -107,6 +107,11 @@ class InteriorPoint(Method):
     name: ClassVar[str] = "interior point"
     unit: ClassVar[str] = "interior-point steps"
 
+    def can(self, problem: Problem) -> bool:
+        """A loss with a kink; no bounds, no groups."""
+        p = problem.parts
+        return isinstance(problem.loss, Kinked) and p is not None and not p.groups and not p.bounded
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)
         if self.factor is not None:
@@ -172,12 +177,27 @@ class InteriorPoint(Method):
         more = state.more
         corner = cross_over(problem, more["kinks"], more["slopes"], more["below"], more["above"])
         if corner is None:
-            return state
+            return self._with_zeros(problem, state)
         theta, f, s, free = corner
         found = self._state(problem, more["kinks"], theta, f, s, more["below"], more["above"])
         if not found.measure <= state.measure:
-            return state
+            return self._with_zeros(problem, state)
         found.more |= {"hessian": more.get("hessian"), "free": free}
+        return found
+
+    def _with_zeros(self, problem: Problem, state: State) -> State:
+        """Coefficients whose penalty's slope is strictly between its ends are zero: set so where that is as good."""
+        kinks: Kinks = state.more["kinks"]
+        if not len(kinks.penalised):
+            return state
+        inside = np.abs(state.more["slopes"][len(kinks.at) - len(kinks.penalised) :]) < 1.0 - 1e-4
+        theta = state.theta.copy()
+        theta[0, kinks.penalised[inside]] = 0.0
+        f = kinks.predictions(problem, theta)
+        found = self._state(problem, kinks, theta, f, state.more["slopes"], state.more["below"], state.more["above"])
+        if not found.measure <= max(2.0 * state.measure, 1e-9):
+            return state
+        found.more["hessian"] = state.more.get("hessian")
         return found
 
     @staticmethod

@@ -39,6 +39,7 @@ class Outcome:
     iterations: int
     converged: bool
     scale: float | None = None
+    interrupted: bool = False
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -50,6 +51,10 @@ class Method(ABC):
 
     name: ClassVar[str]
     unit: ClassVar[str] = "iterations"
+
+    def can(self, problem: Problem) -> bool:
+        """Whether the problem is one it solves."""
+        return True
 
     @abstractmethod
     def init(self, problem: Problem, start: Floats | None) -> State:
@@ -76,11 +81,15 @@ def run(
     max_iter: int,
     tol: float,
     callbacks: Sequence[Callback] = (),
+    inner: bool = False,
 ) -> Outcome:
-    """Step until done; a callback that returns True ends it, and Ctrl-C keeps what there is."""
+    """Step until done; a callback that returns True ends it, and Ctrl-C keeps what there is.
+
+    A run that is `inner` to something larger leaves Ctrl-C to that.
+    """
     state = method.init(problem, start)
     history: History = [(0, state.value, state.measure)]
-    best, iteration = state, 0
+    best, iteration, interrupted = state, 0, False
     try:
         while not method.done(state, tol) and iteration < max_iter:
             state = method.step(problem, state)
@@ -93,7 +102,9 @@ def run(
                 break
         state = method.finish(problem, state)
     except KeyboardInterrupt:
-        state = best
+        if inner:
+            raise
+        state, interrupted = best, True
         warnings.warn(
             f"Interrupted after {iteration} {method.unit} of {method.name}: the best point so far is kept, its measure "
             f"is {state.measure:.2g}.",
@@ -101,4 +112,6 @@ def run(
             stacklevel=2,
         )
     converged = bool(state.measure <= tol)
-    return Outcome(state.theta, state.value, state.measure, history, iteration, converged, state.scale, state.more)
+    return Outcome(
+        state.theta, state.value, state.measure, history, iteration, converged, state.scale, interrupted, state.more
+    )

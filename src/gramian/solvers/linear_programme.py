@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from gramian.objective.losses import Kinked
 from gramian.solvers.interior import Kinks
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.problem import Problem
@@ -24,6 +25,11 @@ class LinearProgramme(Method):
 
     name: ClassVar[str] = "linear programme (HiGHS)"
     unit: ClassVar[str] = "programmes"
+
+    def can(self, problem: Problem) -> bool:
+        """A loss with a kink; absolute values and bounds."""
+        p = problem.parts
+        return isinstance(problem.loss, Kinked) and p is not None and not p.groups and not problem.square.any()
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.objective.losses import Kinked
 from gramian.rows import MemoryRows
 from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
 from gramian.solvers.iterate import Method, State, run
@@ -28,6 +29,12 @@ class NearRows(Method):
     name: ClassVar[str] = "interior point near the kink"
     unit: ClassVar[str] = "rounds"
 
+    def can(self, problem: Problem) -> bool:
+        """A loss with a kink and a quadratic penalty, rows in memory."""
+        p = problem.parts
+        smooth = p is not None and p.smooth and bool(problem.square.any())
+        return isinstance(problem.loss, Kinked) and smooth and isinstance(problem.rows, MemoryRows)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)
         theta = start
@@ -38,6 +45,7 @@ class NearRows(Method):
                 _part(problem, np.arange(stride // 2, problem.rows.n, stride), True),
                 max_iter=60,
                 tol=1e-3,
+                inner=True,
             ).theta
         f = kinks.predictions(problem, theta)
         e = f - kinks.at
@@ -59,7 +67,8 @@ class NearRows(Method):
         s = np.where(e > 0, kinks.high, kinks.low)
         linear = kinks.pull(problem, np.where(near | (kinks.share <= 0), 0.0, kinks.share * s))
         index = np.flatnonzero(near)
-        inner = run(InteriorPoint(linear=linear), _part(problem, index, False), state.theta, max_iter=100, tol=1e-9)
+        method, part = InteriorPoint(linear=linear), _part(problem, index, False)
+        inner = run(method, part, state.theta, max_iter=100, tol=1e-9, inner=True)
         s[index] = inner.more["slopes"]
         s[kinks.share <= 0] = np.clip(0.0, kinks.low, kinks.high)[kinks.share <= 0]
         f = kinks.predictions(problem, inner.theta)

@@ -1,6 +1,9 @@
 """Newton's method with the true Hessian, one pass an iteration."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,73 +11,145 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.solvers.iterate import Method, State
-from gramian.solvers.problem import Point, Problem
+from gramian.solvers.problem import Point, Problem, smooth
 
 Floats = NDArray[np.float64]
 HALVINGS = 40
 ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 ROUNDING = 4e-16
+FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the next
+NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian is as good as that of the optimum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Newton(Method):
     """Steps to the minimum of the quadratic that fits the objective best, shortened until the objective falls.
 
-    One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence.
+    One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence. Where a Hessian
+    costs much more than a gradient, that of a sample or of an earlier step is kept, mended by what the gradients say
+    (BFGS), as long as each step makes the gradient ten times smaller; a last one is taken near the optimum.
     """
 
+    hessian: Any = None  # one to begin with, of some of the rows
     name: ClassVar[str] = "Newton"
     unit: ClassVar[str] = "Newton steps"
 
+    def can(self, problem: Problem) -> bool:
+        """A loss and a penalty with gradients."""
+        return smooth(problem)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
-        return self._state(problem, problem.at(theta, hessian=True), stuck=False)
+        if self.hessian is None or not _worth_keeping(problem):
+            return self._fresh(problem, problem.at(theta, hessian=True))
+        return self._state(problem, problem.at(theta), Curvature(self.hessian, kept=True))
 
     def step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
-        direction, slope = newton_direction(point)
+        curvature: Curvature = state.more["curvature"]
+        keep = curvature.kept and not (state.measure <= NEARLY and curvature.measure > NEARLY)
+        direction, slope = curvature.direction(point)
         length = 1.0
         for _ in range(HALVINGS):
-            trial = problem.at(point.theta + length * direction, hessian=True)
-            if trial.value <= point.value + ENOUGH * length * slope:
-                return self._state(problem, trial, stuck=False)
+            trial = problem.at(point.theta + length * direction, hessian=not keep)
+            fell = trial.value <= point.value + ENOUGH * length * slope
             # Where the decrease is rounding, the gradient decides.
-            if -slope <= ROUNDING * 100 * abs(point.value) or length * -slope < ROUNDING * abs(point.value):
-                if problem.measure(trial) < state.measure:
-                    return self._state(problem, trial, stuck=False)
+            lost = -slope <= ROUNDING * 100 * abs(point.value) or length * -slope < ROUNDING * abs(point.value)
+            if fell or (lost and problem.measure(trial) < state.measure):
+                return self._next(problem, state, trial)
+            if lost:
                 break
             length *= 0.5
-        return self._state(problem, point, stuck=True)
+        if curvature.at is not point:
+            return self._fresh(problem, problem.at(point.theta, hessian=True))
+        return replace(state, stuck=True)
+
+    def _next(self, problem: Problem, state: State, trial: Point) -> State:
+        """A Hessian that was fast enough is kept; after a slow step comes a new one."""
+        fast = problem.measure(trial) <= FAST * state.measure
+        if trial.hessian is not None:
+            return self._fresh(problem, trial, kept=fast)
+        if not fast:
+            return self._fresh(problem, problem.at(trial.theta, hessian=True))
+        point: Point = state.more["point"]
+        mended = state.more["curvature"].mended(trial.theta - point.theta, trial.gradient - point.gradient)
+        return self._state(problem, trial, mended)
+
+    def _fresh(self, problem: Problem, point: Point, kept: bool = False) -> State:
+        kept = kept and _worth_keeping(problem)
+        return self._state(problem, point, Curvature(point.hessian, point, problem.measure(point), kept))
 
     @staticmethod
-    def _state(problem: Problem, point: Point, *, stuck: bool) -> State:
-        return State(point.theta, point.value, problem.measure(point), stuck, more={"point": point})
+    def _state(problem: Problem, point: Point, curvature: "Curvature") -> State:
+        more = {"point": point, "curvature": curvature, "hessian": curvature.H}
+        return State(point.theta, point.value, problem.measure(point), more=more)
+
+
+def _worth_keeping(problem: Problem) -> bool:
+    return problem.p >= 20 and problem.rows.n * problem.p >= 1_000_000
+
+
+class Curvature:
+    """A Hessian, factorised, and the changes of the gradient that were seen since (BFGS)."""
+
+    def __init__(self, H: Floats, at: Point | None = None, measure: float = np.inf, kept: bool = False) -> None:
+        self.H, self.at, self.measure, self.kept = H, at, measure, kept
+        self.pairs: tuple[tuple[Floats, Floats], ...] = ()
+
+    @cached_property
+    def solve(self) -> Callable[[Floats], Floats]:
+        return solver_of(self.H)
+
+    def mended(self, step: Floats, change: Floats) -> "Curvature":
+        """With what a step did to the gradient."""
+        s, y = step.reshape(-1), change.reshape(-1)
+        found = copy(self)
+        found.pairs = (*self.pairs, (s, y)) if s @ y > 0 else self.pairs
+        return found
+
+    def inverse(self, g: Floats) -> Floats:
+        """H⁻¹g."""
+        q, shares = g.copy(), []
+        for s, y in reversed(self.pairs):
+            shares.append(float(s @ q) / float(s @ y))
+            q -= shares[-1] * y
+        delta = self.solve(q)
+        for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
+            delta = delta + (share - float(y @ delta) / float(s @ y)) * s
+        return delta
+
+    def direction(self, point: Point) -> tuple[Floats, float]:
+        """−H⁻¹g as (m, p), and the slope gᵀδ; where H is singular, the shortest such step in standard units."""
+        g = point.gradient.reshape(-1)
+        delta = -self.inverse(g)
+        slope = float(g @ delta)
+        if not slope < 0:
+            delta, slope = -g, -float(g @ g)
+        return delta.reshape(point.theta.shape), slope
 
 
 def newton_direction(point: Point) -> tuple[Floats, float]:
-    """−H⁻¹g as (m, p), and the slope gᵀδ; where H is singular, the shortest such step in standard units."""
-    g = point.gradient.reshape(-1)
-    delta = -solve_spd(point.hessian, g)
-    slope = float(g @ delta)
-    if not slope < 0:
-        delta, slope = -g, -float(g @ g)
-    return delta.reshape(point.theta.shape), slope
+    """−H⁻¹g as (m, p), and the slope gᵀδ."""
+    return Curvature(point.hessian).direction(point)
 
 
 def solve_spd(H: Floats, g: Any) -> Floats:
     """H⁻¹g for a positive semi-definite H, scaled by its diagonal; where it is singular, without its null space."""
+    return np.asarray(solver_of(H)(g))
+
+
+def solver_of(H: Floats) -> Callable[[Floats], Floats]:
+    """g ↦ H⁻¹g, with H factorised once."""
     diagonal = np.diagonal(H).copy()
     unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
     A = H * unit[:, None] * unit
-    right = (g.T * unit).T
     try:
         factor = sl.cho_factor(A, lower=True, check_finite=False)
         if np.diagonal(factor[0]).min() > 1e-7:
-            return np.asarray((sl.cho_solve(factor, right, check_finite=False).T * unit).T)
+            return lambda g: np.asarray((sl.cho_solve(factor, (g.T * unit).T, check_finite=False).T * unit).T)
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(A)
     keep = values > 1e-13 * max(float(values[-1]), 1e-300) * len(values)
-    part = vectors[:, keep].T @ right
-    part = (part.T / values[keep]).T
-    return np.asarray(((vectors[:, keep] @ part).T * unit).T)
+    values, vectors = values[keep], vectors[:, keep]
+    return lambda g: np.asarray(((vectors @ ((vectors.T @ (g.T * unit).T).T / values).T).T * unit).T)

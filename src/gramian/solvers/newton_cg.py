@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from gramian.objective.losses import SoftMargin, Softmax
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
-from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING
-from gramian.solvers.problem import Point, Problem
+from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
+from gramian.solvers.problem import Point, Problem, smooth
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
@@ -31,6 +31,10 @@ class NewtonCG(Method):
 
     name: ClassVar[str] = "Newton-CG"
     unit: ClassVar[str] = "Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """A loss and a penalty with gradients."""
+        return smooth(problem)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -140,13 +144,17 @@ def curved(curvature: Any, change: Floats) -> Floats:
 
 def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
-    if problem.rows.is_sparse or problem.p > DENSE_BLOCK:
+    few = problem.square.ndim == 2 or not problem.rows.is_sparse
+    if not few or problem.p > DENSE_BLOCK:
         inverse = 1.0 / hessian_diagonal(problem, theta)
         return lambda r: r * inverse
     grams = problem.rows.sum(lambda block: _output_grams(problem, theta, block))
     factors = []
     for gram in grams.parts:
         H = gram / grams.weight + problem.bend
+        if problem.m == 1:  # of all rows: its null space is that of the Hessian itself
+            solve = solver_of(H)
+            return lambda r: solve(r[0])[None]
         H[np.diag_indices(len(H))] += 1e-10 * max(float(np.trace(H)) / len(H), 1e-300)
         factors.append(sl.cho_factor(H, lower=True, check_finite=False))
     return lambda r: np.stack([sl.cho_solve(f, row, check_finite=False) for f, row in zip(factors, r, strict=True)])
@@ -187,8 +195,13 @@ def hessian_diagonal(problem: Problem, theta: Floats) -> Floats:
             kept = row_curvature(problem, y, w, problem.predictions(part, theta))
             h = kept[:, None] if problem.m == 1 else kept[0] * (1.0 - kept[0]) * np.reshape(kept[1], (-1, 1))
             if sp.issparse(part):
-                total[:, : problem.d] += np.asarray(part.multiply(part).T @ h).T * problem.inverse**2
-            elif problem.columns.far:
+                squares = np.asarray(part.multiply(part).T @ h).T
+                if problem.center.any():
+                    squares += problem.center * (
+                        h.sum(axis=0)[:, None] * problem.center - 2.0 * np.asarray(part.T @ h).T
+                    )
+                total[:, : problem.d] += squares * problem.inverse**2
+            elif problem.far:
                 total[:, : problem.d] += h.T @ (part * part)
             else:
                 total[:, : problem.d] += (h.T @ (part - problem.center) ** 2) * problem.inverse**2

@@ -32,12 +32,17 @@ class PerceptronAlgorithm(Method):
     name: ClassVar[str] = "perceptron algorithm"
     unit: ClassVar[str] = "sweeps"
 
+    def can(self, problem: Problem) -> bool:
+        """Labels; no penalty is heeded."""
+        return problem.loss.targets in ("signs", "classes")
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         block = problem.rows.collect()
         assert block.y is not None
-        Z: Any = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         if sp.issparse(block.X):
-            Z = sp.csr_array(Z)
+            Z: Any = sp.vstack([problem.standard_sparse(part) for part, _, _ in problem.panels(block)], format="csr")
+        else:
+            Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         theta = np.zeros((problem.m, problem.p)) if start is None else start.copy()
         weight = np.ones(len(block)) if block.weight is None else block.weight
         weight = weight / max(1.0, float(weight.max()) / MOST_VISITS)
@@ -48,7 +53,8 @@ class PerceptronAlgorithm(Method):
             "weight": weight,
             "mistakes": 0,
             "now": theta,
-            "sum": theta * 0.0,
+            "lag": theta * 0.0,
+            "clock": 0.0,
         }
         more |= {"round": 0, "measure": "share of rows on the wrong side"}
         return self._judged(problem, theta, more)
@@ -70,13 +76,14 @@ class PerceptronAlgorithm(Method):
     def step(self, problem: Problem, state: State) -> State:
         more = dict(state.more)
         order = np.random.default_rng((self.random_state, more["round"])).permutation(len(more["codes"]))
-        now, total = more["now"].copy(), more["sum"].copy()
+        now, lag = more["now"].copy(), more["lag"].copy()
         Z = more["Z"]
         sweep = sweep_sparse if sp.issparse(Z) else sweep_dense
         table = (Z.data, Z.indices.astype(np.int64), Z.indptr.astype(np.int64)) if sp.issparse(Z) else (Z,)
-        mistakes = sweep(*table, more["codes"], more["weight"], order, now, total)
-        more |= {"now": now, "sum": total, "mistakes": more["mistakes"] + int(mistakes), "round": more["round"] + 1}
-        found = self._judged(problem, total / max(np.abs(total).max(), 1e-300) if self.average else now, more)
+        mistakes, clock = sweep(*table, more["codes"], more["weight"], order, now, lag, more["clock"])
+        more |= {"now": now, "lag": lag, "clock": clock}
+        more |= {"mistakes": more["mistakes"] + int(mistakes), "round": more["round"] + 1}
+        found = self._judged(problem, now - lag / max(clock, 1e-300) if self.average else now, more)
         if mistakes == 0 and not self.average:
             return found
         if found.measure < state.measure:
@@ -87,8 +94,13 @@ class PerceptronAlgorithm(Method):
 
 
 @njit(cache=True, nogil=True)
-def sweep_dense(Z: Any, codes: Any, weight: Any, order: Any, now: Any, total: Any) -> int:  # pragma: no cover
-    """One sweep; `now` and the running sum of points change in place; returns the number of mistakes."""
+def sweep_dense(
+    Z: Any, codes: Any, weight: Any, order: Any, now: Any, lag: Any, clock: float
+) -> Any:  # pragma: no cover - compiled
+    """One sweep; returns the number of mistakes and the clock, which counts visits by weight.
+
+    `now` changes in place; so does `lag`, each update times its clock: the mean of all points is now − lag / clock.
+    """
     m, p = now.shape
     mistakes = 0
     for position in range(len(order)):
@@ -106,6 +118,7 @@ def sweep_dense(Z: Any, codes: Any, weight: Any, order: Any, now: Any, total: An
                     mistakes += 1
                     for j in range(p):
                         now[0, j] += rate * side * Z[i, j]
+                        lag[0, j] += clock * rate * side * Z[i, j]
             else:
                 best, top, own = -1, -np.inf, 0.0
                 for k in range(m):
@@ -121,15 +134,17 @@ def sweep_dense(Z: Any, codes: Any, weight: Any, order: Any, now: Any, total: An
                     for j in range(p):
                         now[codes[i], j] += rate * Z[i, j]
                         now[best, j] -= rate * Z[i, j]
-            total += rate * now
-    return mistakes
+                        lag[codes[i], j] += clock * rate * Z[i, j]
+                        lag[best, j] -= clock * rate * Z[i, j]
+            clock += rate
+    return mistakes, clock
 
 
 @njit(cache=True, nogil=True)
 def sweep_sparse(
-    data: Any, indices: Any, indptr: Any, codes: Any, weight: Any, order: Any, now: Any, total: Any
-) -> int:  # pragma: no cover
-    """The same on the rows of a CSR matrix; the running sum is of the points at the end of each sweep."""
+    data: Any, indices: Any, indptr: Any, codes: Any, weight: Any, order: Any, now: Any, lag: Any, clock: float
+) -> Any:  # pragma: no cover - compiled
+    """The same on the rows of a CSR matrix."""
     m = now.shape[0]
     mistakes = 0
     for position in range(len(order)):
@@ -147,6 +162,7 @@ def sweep_sparse(
                     mistakes += 1
                     for q in range(indptr[i], indptr[i + 1]):
                         now[0, indices[q]] += rate * side * data[q]
+                        lag[0, indices[q]] += clock * rate * side * data[q]
             else:
                 best, top, own = -1, -np.inf, 0.0
                 for k in range(m):
@@ -162,8 +178,10 @@ def sweep_sparse(
                     for q in range(indptr[i], indptr[i + 1]):
                         now[codes[i], indices[q]] += rate * data[q]
                         now[best, indices[q]] -= rate * data[q]
-    total += now
-    return mistakes
+                        lag[codes[i], indices[q]] += clock * rate * data[q]
+                        lag[best, indices[q]] -= clock * rate * data[q]
+            clock += rate
+    return mistakes, clock
 
 
 def largest_norm(problem: Problem) -> float:
@@ -172,7 +190,11 @@ def largest_norm(problem: Problem) -> float:
     def of_block(block: Block) -> list[float]:
         found = []
         for part, _, w in problem.panels(block):
-            squares = (problem.standard(part) ** 2).sum(axis=1)
+            if sp.issparse(part):
+                Z = problem.standard_sparse(part)
+                squares = np.asarray(Z.multiply(Z).sum(axis=1)).reshape(-1)
+            else:
+                squares = (problem.standard(part) ** 2).sum(axis=1)
             found.append(float(squares[slice(None) if w is None else w > 0].max(initial=0.0)))
         return found
 

@@ -1,7 +1,7 @@
 """An objective over rows: its value, gradient and curvature, each from one pass, in coordinates that suit solvers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +15,12 @@ from gramian.objective.penalties import Parts, Penalty
 from gramian.rows import Block, Rows, scratch
 
 Floats = NDArray[np.float64]
-PANEL_CELLS = 2**17  # numbers worked on at once: one megabyte, which stays in a core's cache
+PANEL_CELLS = 2**18  # numbers worked on at once: two megabytes, which stay in a core's cache
 FAR = 100.0  # deviations between a column's mean and zero beyond which products of raw columns lose digits
 TAME = 2.0**-300, 2.0**300
 NOTHING = 1e-10
+ROUNDED = 1e-6  # residuals over the target that leave gradients of rounding only
+DENSE = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 MOST = 1e280  # a penalty of a column in its own units: beyond, its coefficient is nothing
 
 
@@ -27,13 +29,12 @@ class Columns:
     """Where the columns are and how far they reach, and the sums of the weights and of the target."""
 
     weight: float
-    center: Floats
-    scale: Floats  # powers of two, so that dividing by them is exact
-    mean: Floats  # of the target (t,)
+    mean: Floats
+    deviation: Floats  # 0 where the column is constant
+    target: Floats  # the mean of the target (t,)
     low: float
     high: float
-    far: bool
-    tame: bool
+    sparse: bool
 
 
 def columns_of(rows: Rows) -> Columns:
@@ -51,17 +52,13 @@ def columns_of(rows: Rows) -> Columns:
     seen = rows.sum(of_block)
     spread = seen.spread
     if spread.weight == 0:  # a part of a table whose rows all have weight zero
-        nothing, one = np.zeros(rows.d), np.ones(rows.d)
-        return Columns(0.0, nothing, one, np.zeros(len(rows.target_names)), 0.0, 0.0, False, True)
+        nothing = np.zeros(rows.d)
+        return Columns(0.0, nothing, nothing, np.zeros(len(rows.target_names)), 0.0, 0.0, rows.is_sparse)
     if not np.isfinite(spread.deviation).all() or not np.isfinite(spread.mean).all():
         rows.refuse_nonfinite()
-    center = np.zeros(rows.d) if rows.is_sparse else spread.mean
-    reach = np.hypot(spread.deviation, spread.mean) if rows.is_sparse else spread.deviation
-    reach = np.where(reach > 0, reach, 1.0)
-    scale = np.ldexp(1.0, np.clip(np.frexp(reach)[1], -1021, 1022))
-    tame = bool(((scale > TAME[0]) & (scale < TAME[1])).all() and (np.abs(center) < TAME[1]).all())
-    far = not tame or bool((np.abs(center) > FAR * scale).any())
-    return Columns(spread.weight, center, scale, seen.total / spread.weight, seen.low, seen.high, far, tame)
+    deviation = np.where(spread.constant, 0.0, spread.deviation)
+    target = seen.total / spread.weight
+    return Columns(spread.weight, spread.mean, deviation, target, seen.low, seen.high, rows.is_sparse)
 
 
 class _Seen:
@@ -125,9 +122,12 @@ class Problem:
         self.p = rows.d + int(intercept)
         self.columns = columns or columns_of(rows)
         self.parts = penalty.parts(rows.d)
-        self.scale = _scales(self.columns, self.parts)
-        self.center = self.columns.center if intercept else np.zeros(self.d)
+        self.center, self.scale = _coordinates(self.columns, self.parts, intercept)
         self.inverse = 1.0 / self.scale
+        self.tame = bool(
+            ((self.scale > TAME[0]) & (self.scale < TAME[1])).all() and np.abs(self.center).max(initial=0) < TAME[1]
+        )
+        self.far = not self.tame or bool((np.abs(self.center) > FAR * self.scale).any())
 
     def _with(self, **changes: Any) -> "Problem":
         """The same rows, of which nothing is read again, with another loss, penalty or alpha."""
@@ -146,11 +146,27 @@ class Problem:
         """The same rows and loss under another penalty."""
         return self._with(penalty=penalty)
 
+    def restricted(self, columns: NDArray[np.int64], rows: Rows) -> "Problem":
+        """The problem of some columns alone, in the same coordinates; `rows` have just these."""
+        assert self.parts is not None
+        assert not self.parts.groups
+        found = Problem.__new__(Problem)
+        kept = {k: v for k, v in self.__dict__.items() if not isinstance(getattr(Problem, k, None), cached_property)}
+        found.__dict__.update(kept)
+        c, parts = self.columns, self.parts
+        found.rows, found.d, found.p = rows, len(columns), len(columns) + int(self.intercept)
+        found.columns = replace(c, mean=c.mean[columns], deviation=c.deviation[columns])
+        found.center, found.scale, found.inverse = self.center[columns], self.scale[columns], self.inverse[columns]
+        found.parts = Parts(parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns])
+        return found
+
     # coordinates
 
     def outside(self, theta: Floats) -> tuple[Floats, Floats]:
         """Coefficients (d, m) and intercepts (m,) in the units of the data."""
         coef = theta[:, : self.d] * self.inverse
+        if self.intercept:
+            coef[:, self.columns.deviation == 0] = 0.0  # a constant column is the intercept's
         return coef.T, (theta[:, self.d] - coef @ self.center if self.intercept else np.zeros(self.m))
 
     def inside(self, coef: Floats, intercept: Floats) -> Floats:
@@ -165,7 +181,7 @@ class Problem:
         """No coefficients, and the intercept that the loss knows to be good."""
         theta = np.zeros((self.m, self.p))
         if self.intercept:
-            theta[:, self.d] = self.loss.start(float(self.columns.mean[0]))
+            theta[:, self.d] = self.loss.start(float(self.columns.target[0]))
         if self.parts is not None and self.parts.bounded:
             theta[:, : self.d] = np.clip(theta[:, : self.d], self.low, self.high)
         return theta
@@ -227,16 +243,28 @@ class Problem:
         return found + sum(cost * float(np.linalg.norm(row[g])) for g, cost in self.groups for row in c)
 
     @cached_property
+    def reach(self) -> float:
+        """The largest |y|."""
+        return max(abs(self.columns.low), abs(self.columns.high), 1e-300)
+
+    @cached_property
     def least_slope(self) -> float:
         """A mean |∂ loss / ∂ f| that is nothing: of labels, and of numbers as large as the target."""
         if self.loss.targets in ("signs", "classes"):
             return NOTHING
-        return max(NOTHING * max(abs(self.columns.low), abs(self.columns.high)), 1e-300)
+        if self.loss.targets == "counts":
+            return max(ROUNDED * float(self.columns.target[0]), 1e-300)
+        with np.errstate(divide="ignore"):
+            bend = float(np.abs(self.loss.curvature(np.zeros(1), np.zeros(1)))[0])
+        return max(ROUNDED * self.reach * bend, 1e-300) if np.isfinite(bend) else 1e-300
 
     @cached_property
     def least_value(self) -> float:
         """An objective that is nothing: next to the one without coefficients. Gaps are relative to no less."""
-        return max(1e-6 * abs(self.value(self.zero())), 1e-300)
+        found = max(1e-6 * abs(self.value(self.zero())), 1e-300)
+        if self.loss.targets == "numbers":
+            found = max(found, ROUNDED**2 * float(self.loss.value(np.array([self.reach]), np.zeros(1))[0]))
+        return found
 
     def prox(self, theta: Floats, step: Any) -> Floats:
         """argmin over u of ½‖u − θ‖² + step · (the penalty without its quadratic part).
@@ -259,16 +287,17 @@ class Problem:
             np.clip(c, self.low, self.high, out=c)
         return found
 
-    def measure(self, point: "Point") -> float:
+    def measure(self, point: "Point", least: float = 0.0) -> float:
         """How far θ is from satisfying the conditions of optimality, in standard units, over the mean |∂ loss / ∂ f|.
 
-        The largest entry of θ − prox(θ − gradient): of the gradient itself where the penalty is smooth.
+        The largest entry of θ − prox(θ − gradient): of the gradient itself where the penalty is smooth. A mean slope
+        below `least` is nothing.
         """
         left = point.gradient
         if self.parts is None or not self.parts.smooth:
             left = point.theta - self.prox(point.theta - point.gradient, 1.0)
         largest = float(np.abs(left).max(initial=0.0))
-        return 0.0 if largest == 0.0 else largest / max(point.size, self.least_slope)
+        return 0.0 if largest == 0.0 else largest / max(point.size, self.least_slope, least)
 
     # passes
 
@@ -311,9 +340,12 @@ class Problem:
         """The sums of one block: order 0 the loss, 1 its gradient too, 2 its Hessian too."""
         total: Sums | None = None
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is refused by its value
-            for part, y, w in self.panels(block):
-                f = self.predictions(part, theta)
-                sums = self._panel(part, y, w, f, order)
+            for part, y, w in self.panels(block, whole=order == 1):
+                if order == 1 and self.m == 1:
+                    values, sizes, gradient = self.sweep(part, y, w, theta)
+                    sums = Sums(float(values[0]), float(sizes[0]), gradient[0], None)
+                else:
+                    sums = self._panel(part, y, w, self.predictions(part, theta), order)
                 total = sums if total is None else total._absorb(sums)
         assert total is not None
         return total
@@ -325,22 +357,21 @@ class Problem:
         if order == 0:
             value = self.loss.value(y, f)
             return Sums(float(value.sum() if w is None else w @ value), 0.0, None, None)
+        if one:
+            total, size, g, h = self.loss.summed(y, f, w, True)
+            pulled = self.pull(part, g[:, None]).reshape(-1)
+            return Sums(float(total), float(size), pulled, None if h is None else self.weighted_gram(part, h))
         if order == 1:
             value, g, h = self.loss.value(y, f), self.loss.gradient(y, f), None
         else:
             value, g, h = self.loss.all(y, f)
         if w is not None:
-            g = g * (w if one else w[:, None])
+            g = g * w[:, None]
         size = float(np.abs(g).sum())
         total = float(value.sum() if w is None else w @ value)
-        gradient = self.pull(part, g.reshape(len(y), self.m)).reshape(-1)
-        if order == 1:
+        gradient = self.pull(part, g).reshape(-1)
+        if h is None:
             return Sums(total, size, gradient, None)
-        assert h is not None
-        if one:
-            if w is not None:
-                h = h * w
-            return Sums(total, size, gradient, self.weighted_gram(part, h))
         return Sums(total, size, gradient, self._blocks(part, h if w is None else h * w[:, None, None]))
 
     def _blocks(self, part: Any, h: Floats) -> Floats:
@@ -352,10 +383,21 @@ class Problem:
                 found[b, :, a, :] = found[a, :, b, :].T
         return found.reshape(self.m * self.p, self.m * self.p)
 
+    def sweep(self, part: Any, y: Floats, w: Floats | None, theta: Floats) -> tuple[Any, Any, Floats]:
+        """Of M models of one output, θ (M, p): sums of the loss, of |gradient|, and the gradients (M, p)."""
+        coef, offset = self._coefficients(part, theta)
+        values, sizes, products, totals = self.loss.swept(part, y, w, coef, offset)
+        if self._raw(part):
+            products = (products - np.outer(totals, self.center)) * self.inverse
+        return values, sizes, np.column_stack([products, totals]) if self.intercept else products
+
     # one panel of rows
 
-    def panels(self, block: Block) -> Any:
-        """(rows, target, weight) of a block in pieces that stay in the cache; a sparse block is one piece."""
+    def panels(self, block: Block, *, whole: bool = False) -> Any:
+        """(rows, target, weight) of a block in pieces that stay in the cache; a sparse block is one piece.
+
+        `whole` leaves a block whole that needs no preparation, for losses that cut it themselves.
+        """
         y, w = block.y, block.weight
         assert y is not None
         if sp.issparse(block.source):
@@ -364,19 +406,21 @@ class Problem:
             return
         n = len(block)
         size = -(-n // max(round(n * self.p / PANEL_CELLS), 1))
+        if whole and self.loss.cuts and not self.far:
+            size = n
         for start in range(0, n, size):
             some = slice(start, min(start + size, n))
             yield self._prepared(block.part(some)), y[some, 0], None if w is None else w[some]
 
     def _prepared(self, X: Any) -> Any:
         """Raw rows, or centred ones where raw products would lose digits, in memory of this thread."""
-        if not self.columns.far and X.dtype == np.float64 and X.flags.c_contiguous:
+        if not self.far and X.dtype == np.float64 and X.flags.c_contiguous:
             return X
         Z = scratch("panel", *X.shape)
-        if not self.columns.far:
+        if not self.far:
             Z[:] = X
             return Z
-        if self.columns.tame:
+        if self.tame:
             np.subtract(X, self.center, out=Z)
             Z *= self.inverse
             return Z
@@ -393,19 +437,32 @@ class Problem:
             Z[:, self.d] = 1.0
         return Z
 
+    def standard_sparse(self, part: Any) -> Any:
+        """The same of sparse rows, as a sparse matrix."""
+        Z = part @ sp.diags_array(self.inverse)
+        ones = sp.csr_array(np.ones((part.shape[0], 1)))
+        if self.center.any():
+            Z = Z - ones @ sp.csr_array((self.center * self.inverse)[None, :])
+        return sp.hstack([Z, ones] if self.intercept else [Z], format="csr")
+
     def _raw(self, part: Any) -> bool:
-        return sp.issparse(part) or not self.columns.far
+        return sp.issparse(part) or not self.far
 
     def predictions(self, part: Any, theta: Floats) -> Floats:
         """f (n, m) of prepared rows."""
-        coef = theta[:, : self.d]
-        offset = theta[:, self.d] if self.intercept else np.zeros(self.m)
-        if self._raw(part):
-            coef = coef * self.inverse
-            offset = offset - coef @ self.center
+        coef, offset = self._coefficients(part, theta)
         f = np.asarray(part @ coef.T)
         f += offset
         return f
+
+    def _coefficients(self, part: Any, theta: Floats) -> tuple[Floats, Floats]:
+        """Coefficients (M, d) and offsets (M,) for prepared rows."""
+        coef = theta[:, : self.d]
+        offset = theta[:, self.d] if self.intercept else np.zeros(len(theta))
+        if self._raw(part):
+            coef = coef * self.inverse
+            offset = offset - coef @ self.center
+        return np.ascontiguousarray(coef), np.ascontiguousarray(offset)
 
     def pull(self, part: Any, g: Floats) -> Floats:
         """Σ g zᵀ over prepared rows: (m, p) for g (n, m)."""
@@ -448,22 +505,54 @@ class Problem:
         S = X @ sp.diags_array(self.inverse)
         H = S.multiply(h[:, None]).tocsr()
         found[: self.d, : self.d] = (S.T @ H).toarray()
+        pulled, total, c = S.T @ h, float(h.sum()), self.center * self.inverse
+        if c.any():
+            found[: self.d, : self.d] -= np.outer(c, pulled - 0.5 * total * c) + np.outer(pulled - 0.5 * total * c, c)
         if self.intercept:
-            found[self.d, : self.d] = found[: self.d, self.d] = S.T @ h
-            found[self.d, self.d] = h.sum()
+            found[self.d, : self.d] = found[: self.d, self.d] = pulled - total * c
+            found[self.d, self.d] = total
         return found
 
 
-def _scales(columns: Columns, parts: Parts | None) -> Floats:
-    """One scale per column; the columns of a group share theirs, and an unknown penalty keeps the units given."""
+def _coordinates(columns: Columns, parts: Parts | None, intercept: bool) -> tuple[Floats, Floats]:
+    """Where each column's zero and unit are: powers of two, so that dividing by them is exact.
+
+    Sparse columns keep their zero unless they hardly ever are zero; the columns of a group share their unit, and an
+    unknown penalty keeps the units given.
+    """
+    mean, deviation = columns.mean, columns.deviation
+    center = np.where(np.abs(mean) > DENSE * deviation, mean, 0.0) if columns.sparse else mean.copy()
+    if not intercept:
+        center[:] = 0.0
     if parts is None:
-        return np.ones_like(columns.scale)
-    scale = columns.scale.copy()
+        return center, np.ones(len(center))
+    reach = np.hypot(deviation, mean - center)
+    scale = np.ldexp(1.0, np.clip(np.frexp(np.where(reach > 0, reach, 1.0))[1], -1021, 1022))
     for g in parts.groups:
         scale[g] = np.ldexp(1.0, int(np.round(np.mean(np.log2(scale[g])))))
-    return scale
+    return center, scale
 
 
 def joint_scale(loss: Loss) -> bool:
     """Whether the loss has a scale that is to be estimated."""
     return isinstance(loss, Scaled) and loss.scale is None
+
+
+def least_scale(problem: Problem) -> float:
+    """A scale of the noise below which there is none: next to the range of the target, or to the target itself."""
+    columns = problem.columns
+    return 1e-9 * ((columns.high - columns.low) or abs(columns.high) or 1.0)
+
+
+def smooth(problem: Problem) -> bool:
+    """Whether loss and penalty have gradients, and there is no scale to be estimated."""
+    parts = problem.parts
+    return problem.loss.smooth and not joint_scale(problem.loss) and parts is not None and parts.smooth
+
+
+def even(problem: Problem) -> bool:
+    """Whether the penalty is a multiple of ‖w‖², and not of zero."""
+    parts = problem.parts
+    if parts is None or not parts.smooth or parts.square.ndim == 2:
+        return False
+    return bool(problem.square.any() and np.ptp(parts.square) == 0)

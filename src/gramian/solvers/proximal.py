@@ -7,9 +7,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from gramian.solvers.group_descent import group_step
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING
-from gramian.solvers.problem import Point, Problem
+from gramian.solvers.problem import Point, Problem, joint_scale
 
 Floats = NDArray[np.float64]
 MOST_SWEEPS = 5000
@@ -25,6 +26,10 @@ class ProximalNewton(Method):
     name: ClassVar[str] = "proximal Newton"
     unit: ClassVar[str] = "proximal Newton steps"
 
+    def can(self, problem: Problem) -> bool:
+        """A smooth loss; any penalty with known parts."""
+        return problem.loss.smooth and problem.parts is not None and not joint_scale(problem.loss)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
         return self._state(problem, problem.at(theta, hessian=True), stuck=False)
@@ -32,6 +37,8 @@ class ProximalNewton(Method):
     def step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
         direction = model_step(problem, point, 1e-3 * state.measure * point.size)
+        if not direction.any():  # no curvature: a step of the gradient, and of the penalty's prox
+            direction = problem.prox(point.theta - point.gradient, 1.0) - point.theta
         slope = float((point.gradient * direction).sum())
         slope += problem.rough(point.theta + direction) - problem.rough(point.theta)
         length = 1.0
@@ -56,7 +63,7 @@ def model_step(problem: Problem, point: Point, enough: float) -> Floats:
     m, p, d = problem.m, problem.p, problem.d
     H, g, theta = point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1)
     if problem.groups:
-        return _group_step(problem, H, g, theta, enough).reshape(m, p)
+        return group_step(problem, H, g, theta, enough, MOST_SWEEPS).reshape(m, p)
     l1, low, high = np.zeros((m, p)), np.full((m, p), -np.inf), np.full((m, p), np.inf)
     l1[:, :d], low[:, :d], high[:, :d] = problem.l1, problem.low, problem.high
     found = descend(H, g, theta, l1.reshape(-1), low.reshape(-1), high.reshape(-1), enough, MOST_SWEEPS)
@@ -92,33 +99,3 @@ def descend(
         if largest <= enough and whole:
             break
     return x
-
-
-def _group_step(problem: Problem, H: Floats, g: Floats, theta: Floats, enough: float) -> Floats:
-    """Block coordinate descent: each group by its prox, what is in none by Newton's step."""
-    m, p = problem.m, problem.p
-    blocks: list[tuple[NDArray[np.int64], float, float]] = []
-    for k in range(m):
-        for members, cost in problem.groups:
-            index = members + k * p
-            blocks.append((index, cost, float(np.linalg.eigvalsh(H[np.ix_(index, index)])[-1])))
-        if problem.intercept:
-            index = np.array([k * p + problem.d])
-            blocks.append((index, 0.0, float(H[index[0], index[0]])))
-    x, slope = theta.copy(), g.copy()
-    for _ in range(MOST_SWEEPS):
-        largest = 0.0
-        for index, cost, bend in blocks:
-            if bend <= 0:
-                continue
-            z = x[index] - slope[index] / bend
-            size, least = float(np.linalg.norm(z)), cost / bend
-            new = z * (1.0 - least / size) if size > least else np.zeros_like(z)
-            change = new - x[index]
-            if change.any():
-                x[index] = new
-                slope += H[:, index] @ change
-                largest = max(largest, float(np.abs(change).max()) * bend)
-        if largest <= enough:
-            break
-    return x - theta

@@ -10,7 +10,7 @@ from gramian.objective.losses import Power, StudentT
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
-from gramian.solvers.problem import Point, Problem, Sums
+from gramian.solvers.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.solvers.proximal import model_step
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,10 @@ class Reweighted(Method):
     least: float = 0.0  # the smallest scale worth the name
     name: ClassVar[str] = "reweighted least squares"
     unit: ClassVar[str] = "reweightings"
+
+    def can(self, problem: Problem) -> bool:
+        """Student's t; any penalty with known parts."""
+        return isinstance(problem.loss, StudentT) and problem.parts is not None
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         loss = problem.loss
@@ -82,7 +86,7 @@ class Reweighted(Method):
         sums = problem.rows.sum(of_block)
         mass, squares = sums.mass, sums.squares
         point = problem.point(theta, sums)
-        measure = problem.measure(point)
+        measure = problem.measure(point, ROUNDED * problem.reach / scale**2)
         if loss.scale is None:
             # ∂ value / ∂ log scale = 1 − Σ w u r² / Σ w
             measure = max(measure, abs(1.0 - squares / problem.columns.weight) if scale > self.least else 0.0)
@@ -127,13 +131,17 @@ class PowerNewton(Method):
         """A decrease is the square of a distance: it must be far below the tolerance of one."""
         return state.measure <= min(tol, 1e-14) or state.stuck
 
+    def can(self, problem: Problem) -> bool:
+        """A power above 1; any penalty with known parts."""
+        return isinstance(problem.loss, Power) and problem.loss.smooth and problem.parts is not None
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         return self._state(problem, problem.zero() if start is None else start)
 
     def _state(self, problem: Problem, theta: Floats, stuck: bool = False) -> State:
         loss = problem.loss
         assert isinstance(loss, Power)
-        near = 1e-9 * max(abs(problem.columns.high - problem.columns.low), 1e-300)
+        near = least_scale(problem)
 
         def of_block(block: Block) -> Sums:
             total: Sums | None = None
@@ -154,7 +162,7 @@ class PowerNewton(Method):
         direction = step_of(problem, point)
         rough = problem.rough(theta + direction) - problem.rough(theta)
         slope = float((point.gradient * direction).sum()) + rough
-        measure = max(-slope, 0.0) / 2.0 / max(abs(point.value), 1e-300)
+        measure = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
         return State(theta, point.value, measure, stuck, more={"point": point, "direction": direction, "slope": slope})
 
     def step(self, problem: Problem, state: State) -> State:
@@ -164,7 +172,7 @@ class PowerNewton(Method):
             theta = state.theta + length * direction
             if problem.value(theta) <= state.value + ENOUGH * length * slope:
                 return self._state(problem, theta)
-            if -slope * length <= ROUNDING * abs(state.value):
+            if -slope * length <= ROUNDING * max(abs(state.value), problem.least_value):
                 break
             length *= 0.5
         return State(state.theta, state.value, state.measure, stuck=True, more=state.more)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Hinge, MultiHinge, SoftMargin
+from gramian.objective.losses import Hinge, MultiHinge, RootHinge, SoftMargin
 from gramian.rows import Block
 from gramian.solvers.interior import InteriorPoint
 from gramian.solvers.iterate import Method, State, run
@@ -31,9 +31,14 @@ class Smoothing(Method):
     unit: ClassVar[str] = "temperatures"
     least_tol: ClassVar[float] = 1e-6  # a gap below it asks for temperatures at which rounding decides
 
+    def can(self, problem: Problem) -> bool:
+        """The hinge of all classes and a quadratic penalty."""
+        p = problem.parts
+        return isinstance(problem.loss, MultiHinge) and p is not None and p.smooth and bool(problem.square.any())
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
-        return self._cooled(problem, theta, 1.0)
+        return State(theta, problem.value(theta), np.inf, more={"temperature": COOLING, "gap": np.inf})
 
     def step(self, problem: Problem, state: State) -> State:
         found = self._cooled(problem, state.theta, state.more["temperature"] / COOLING)
@@ -47,7 +52,7 @@ class Smoothing(Method):
         assert isinstance(loss, MultiHinge)
         smooth = problem.with_loss(SoftMargin(temperature, loss.margin))
         method: Method = Newton() if problem.m * problem.p <= SMALL else NewtonCG()
-        inner = run(method, smooth, theta, max_iter=200, tol=1e-13)
+        inner = run(method, smooth, theta, max_iter=200, tol=1e-13, inner=True)
         value, gap = self._gap(problem, smooth, inner.theta)
         more = {"temperature": temperature, "gap": gap}
         return State(inner.theta, value, gap / max(abs(value), problem.least_value), more=more)
@@ -99,6 +104,10 @@ class RootDescent(Method):
     name: ClassVar[str] = "reweighted hinge"
     unit: ClassVar[str] = "reweightings"
 
+    def can(self, problem: Problem) -> bool:
+        """The root of the hinge and a quadratic penalty."""
+        return isinstance(problem.loss, RootHinge) and problem.parts is not None and problem.parts.smooth
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
         return State(theta, problem.value(theta), np.inf, more={"near": 1.0})
@@ -107,7 +116,7 @@ class RootDescent(Method):
         near = state.more["near"]
         hinge = problem.with_loss(Hinge())
         roots = np.sqrt(_hinges(hinge, state.theta) + near)
-        inner = run(InteriorPoint(0.5 / roots), hinge, state.theta, max_iter=100, tol=1e-8)
+        inner = run(InteriorPoint(0.5 / roots), hinge, state.theta, max_iter=100, tol=1e-8, inner=True)
         share = inner.more["kinks"].share[: len(roots)] * (2.0 * roots)
         before = float(share @ roots) + problem.quadratic(state.theta)[0]
         after = float(share @ np.sqrt(_hinges(hinge, inner.theta) + near)) + problem.quadratic(inner.theta)[0]

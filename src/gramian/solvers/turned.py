@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.objective.losses import Kinked
 from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
 from gramian.solvers.iterate import Method, State, run
-from gramian.solvers.problem import Problem
+from gramian.solvers.problem import Problem, even
 from gramian.solvers.wide import narrow
 
 Floats = NDArray[np.float64]
@@ -24,6 +25,10 @@ class TurnedInterior(Method):
     name: ClassVar[str] = "interior point in the span of the rows"
     unit: ClassVar[str] = "turns"
 
+    def can(self, problem: Problem) -> bool:
+        """A loss with a kink and a multiple of ‖w‖², rows in memory."""
+        return isinstance(problem.loss, Kinked) and even(problem)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
         return State(theta, problem.value(theta), np.inf)
@@ -31,7 +36,7 @@ class TurnedInterior(Method):
     def step(self, problem: Problem, state: State) -> State:
         rows, back = narrow(problem.rows)
         inside = Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
-        inner = run(InteriorPoint(), inside, max_iter=100, tol=1e-10)
+        inner = run(InteriorPoint(), inside, max_iter=100, tol=1e-10, inner=True)
         coef, intercept = inside.outside(inner.theta)
         theta = problem.inside(back(coef), intercept)
         kinks = Kinks.of(problem)
