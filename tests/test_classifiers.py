@@ -371,7 +371,7 @@ def test_a_weak_penalty_of_separated_classes_is_certified():
         assert model.n_iter_ < 60
 
 
-@pytest.mark.parametrize("loss", ["hinge"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_no_penalty_and_separated_classes_reach_a_loss_of_nothing(loss):
     """The optimum is zero: rounding there is no failure, and takes no thousand steps."""
     rng = np.random.default_rng(0)

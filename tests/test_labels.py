@@ -56,6 +56,7 @@ KINDS = {
     "negative int": (np.where(BITS, 5, -3), [-3, 5]),
     "object of int": (BITS.astype(int).astype(object), [0, 1]),
     "float": (BITS.astype(float), [0.0, 1.0]),
+    "large int": (BITS + 2**60, [2**60, 2**60 + 1]),
     "dates": (
         np.where(BITS, np.datetime64("2021-01-01"), np.datetime64("2020-01-01")),
         [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],

@@ -137,7 +137,7 @@ def test_units_change_alpha_and_nothing_else(scale):
     assert two.margin_ / scale == pytest.approx(one.margin_, rel=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1e-4, 1e-8])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-8, 1e-12])
 def test_a_weak_penalty_is_certified(alpha):
     """The objective is tiny where the classes are separable: its gap is rounding of the losses, which are near 1."""
     X, y = separable(0)

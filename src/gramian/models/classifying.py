@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
@@ -20,6 +21,7 @@ from gramian.statistics import Moments, Triangle
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+MOST_EXACT = 2**53  # up to which whole numbers are floats
 
 
 class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
@@ -49,13 +51,14 @@ class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
                 )
             if not X.target_names:
                 raise ValueError("The data have no target: give y (or target=) to gm.scan.")
-            rows = X
+            rows, large = X, None
             remember_columns(self, X.d, X.names)
         else:
             if y is None:
                 raise ValueError(
                     f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
                 )
+            large, y = _large_labels(y)
             rows = scan(X, y, sample_weight=sample_weight)
             validate_data(self, X, skip_check_array=True)
             self.n_features_in_ = rows.d
@@ -70,7 +73,7 @@ class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         values, totals = class_weights(rows)
-        self.classes_ = self._names_of(rows, values)
+        self.classes_ = self._names_of(rows, values) if large is None else large[values.astype(int)]
         if len(values) < 2:
             raise ValueError(
                 f"y has only one class: {self.classes_.tolist()[0]!r}. A classifier needs rows of positive weight of "
@@ -177,3 +180,14 @@ class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _large_labels(y: Any) -> tuple[Array | None, Any]:
+    """Whole numbers that floats cannot tell apart: which, and the number of each; None where there are none."""
+    values = np.asarray(y) if not sp.issparse(y) else None
+    if values is None or values.dtype.kind not in "iu" or values.ndim != 1 or not values.size:
+        return None, y
+    if int(values.max()) <= MOST_EXACT and int(values.min()) >= -MOST_EXACT:
+        return None, y
+    names, codes = np.unique(values, return_inverse=True)
+    return names, codes

@@ -18,7 +18,7 @@ from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
 from gramian.objective.losses import Hinge, Kinked, Logistic, Loss, MultiHinge, Perceptron, Softmax
 from gramian.rows import Block, Rows, single_threaded_blas
-from gramian.rows.labels import coded
+from gramian.rows.labels import class_weights, coded
 from gramian.selection.leave_one_out import dense_enough, softened, without_each
 from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength, splits_of, taken
@@ -147,7 +147,7 @@ class LinearClassifier(Composed, ClassifyingModel):
             return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
         if self.multiclass_ == "joint":
             return f
-        norms = np.linalg.norm(self.coef_, axis=1) if norms is None else norms
+        norms = lengths(self.coef_) if norms is None else norms
         return confidences(self.multiclass_, self.code_, self._loss, f, norms)
 
     def _decisions(self, rows: Rows) -> Floats:
@@ -175,7 +175,9 @@ class LinearClassifier(Composed, ClassifyingModel):
         block = rows.collect()
         assert block.y is not None
         weight = np.ones(rows.n) if block.weight is None else block.weight
-        norms = np.array([np.linalg.norm(fit.coef) for fit in fits])
+        weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
+        f = np.where(np.isnan(f), 0.0, f)
+        norms = lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
         decisions = self._confidences(f, None if self.multiclass_ == "joint" else norms)
         self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
 
@@ -197,15 +199,22 @@ class LinearClassifier(Composed, ClassifyingModel):
         found = np.zeros((rows.n, len(self.coef_)))
         for train, test in splits_of(5, rows):
             some, rest = taken(rows, train), taken(rows, test)
+            seen = class_weights(some)[0]
             column = 0
             for reading, fit in zip(readings, fits, strict=True):
                 problem = reading(some).with_alpha(self.alpha_)
+                width = fit.coef.shape[1]
+                if problem.columns.weight <= 0 or (problem.m == 1 and problem.columns.low == problem.columns.high):
+                    column += width  # no decision between classes of which one is not there
+                    continue
                 start = problem.inside(fit.coef, fit.intercept)
                 again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
-                width = again.coef.shape[1]
                 X = rest.collect().X
                 found[test, column : column + width] = np.asarray(X @ again.coef) + again.intercept
                 column += width
+            codes = rest.collect().y
+            assert codes is not None
+            found[test[~np.isin(codes[:, 0], seen)]] = np.nan
         return found
 
     # what it says
@@ -411,3 +420,10 @@ class PenalisedClassifier(LinearClassifier):
         self.tol = tol
         self.random_state = random_state
         self.callbacks = callbacks
+
+
+def lengths(coef: Floats) -> Floats:
+    """The norms of some rows, also where their squares are beyond the float range."""
+    largest = np.abs(coef).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return np.asarray(np.linalg.norm(coef / unit[:, None], axis=1) * unit)

@@ -1,19 +1,20 @@
 """Support vector classification."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian.models.composed import penalty_of
-from gramian.models.linear_classifier import PenalisedClassifier
+from gramian.models.linear_classifier import PenalisedClassifier, lengths
 from gramian.models.summary import Summary
 from gramian.objective.losses import Hinge, Loss
-from gramian.rows import Rows
+from gramian.rows import MemoryRows, Rows
 from gramian.selection.strength import strongest
 from gramian.solvers.choose import MOST_COLUMNS
 from gramian.solvers.fit import Fit
-from gramian.solvers.interior import InteriorPoint
+from gramian.solvers.interior import InteriorPoint, Kinks
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -68,14 +69,30 @@ class SVC(PenalisedClassifier):
         return Hinge(), penalty_of(self.penalty)
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
-        if problem.alpha > 0 or problem.m > 1 or problem.parts is None or problem.parts.nothing:
+        if problem.m > 1 or problem.parts is None or problem.parts.nothing:
             return super()._solve(problem, **more)
-        return self._hard(problem, **more)
+        if problem.alpha == 0:
+            found = self._hard(problem, 0.0, **more)
+            if found is None:
+                raise ValueError(
+                    "alpha=0 asks for a hard margin, but the classes are not separable by a hyperplane. Give alpha "
+                    'above 0, or alpha="auto".'
+                )
+            return found
+        soft = super()._solve(problem, **(more | {"warn": False}))
+        if soft.certificate.holds:
+            return soft
+        found = self._hard(problem, problem.alpha, **more)
+        return super()._solve(problem, **more) if found is None else found
 
-    def _hard(self, problem: Problem, **more: Any) -> Fit:
-        """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one."""
+    def _hard(self, problem: Problem, asked: float, **more: Any) -> Fit | None:
+        """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one.
+
+        It is the answer at every weaker penalty too, `asked` among them; None where that comes first.
+        """
         alpha = strongest(problem) * 1e-1
-        least = alpha * SOFTEST
+        least = max(alpha * SOFTEST, asked)
+        given, problem = problem, _counted_once(problem)
         auto = self.solver == "auto" and problem.p <= MOST_COLUMNS and not problem.l1.any()
         chosen = {"solver": InteriorPoint()} if auto else {}
         while alpha > least:
@@ -87,16 +104,13 @@ class SVC(PenalisedClassifier):
                     counts = fit.more["kinks"].share[: problem.rows.n] > 0
                 size = np.abs(s[: problem.rows.n])[counts]
                 if size.max() < 1.0 - 1e-6 and size.max() > 0:
-                    return fit
+                    return fit if asked == 0 else _weaker(given, fit)
             alpha /= 10.0
-        raise ValueError(
-            "alpha=0 asks for a hard margin, but the classes are not separable by a hyperplane. Give alpha above 0, or "
-            'alpha="auto".'
-        )
+        return None
 
     def _keep(self, fits: list[Fit]) -> None:
         super()._keep(fits)
-        norms = np.linalg.norm(self.coef_, axis=1)
+        norms = lengths(self.coef_)
         with np.errstate(divide="ignore"):
             margins = 2.0 / norms
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
@@ -125,3 +139,26 @@ class SVC(PenalisedClassifier):
         if hasattr(self, "support_"):
             facts["support vectors"] = len(self.support_)
         return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _counted_once(problem: Problem) -> Problem:
+    """The rows that count, each as much as any other: weights make no difference to a hard margin."""
+    block = problem.rows.collect()
+    if block.weight is None:
+        return problem
+    names = problem.rows.names
+    rows = MemoryRows(block.X, block.y, (block.weight > 0).astype(np.float64), names=names, target_names=("y",))
+    return Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
+
+
+def _weaker(problem: Problem, hard: Fit) -> Fit | None:
+    """The hard margin as the answer at the problem's own alpha, if its dual variables are within their bounds there."""
+    kinks, n = Kinks.of(problem), problem.rows.n
+    pull = hard.more["slopes"][:n] * hard.more["kinks"].share[:n] * (problem.alpha / hard.problem.alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.where(kinks.share[:n] > 0, pull / kinks.share[:n], 0.0)
+    if (np.abs(slopes) > 1.0).any():
+        return None
+    theta = problem.inside(hard.coef, hard.intercept)
+    more = hard.more | {"kinks": kinks, "slopes": np.append(slopes, hard.more["slopes"][n:])}
+    return replace(hard, problem=problem, theta=theta, value=problem.value(theta), more=more)

@@ -23,27 +23,32 @@ def logistic_sums(y: Floats, f: Floats, w: Floats | None, curved: bool) -> tuple
     g = np.empty_like(table)
     h = np.empty_like(table) if curved else np.empty((0, 0))
     sums = np.zeros((2, len(table)))
-    _logistic(np.ascontiguousarray(y), table, np.empty(0) if w is None else np.ascontiguousarray(w), g, h, sums)
+    _models(np.ascontiguousarray(y), table, np.empty(0) if w is None else np.ascontiguousarray(w), g, h, sums)
     if f.ndim == 1:
         return float(sums[0, 0]), float(sums[1, 0]), g[0], h[0] if curved else None
     return sums[0], sums[1], g, h if curved else None
 
 
 @njit(cache=True, nogil=True)
-def _logistic(y: Any, f: Any, w: Any, g: Any, h: Any, sums: Any) -> None:  # pragma: no cover - compiled
-    models, n = f.shape
+def _models(y: Any, f: Any, w: Any, g: Any, h: Any, sums: Any) -> None:  # pragma: no cover - compiled
+    for k in range(len(f)):
+        sums[0, k], sums[1, k] = _logistic(y, f[k], w, g[k], h[k] if len(h) else w[:0])
+
+
+@njit(cache=True, nogil=True)
+def _logistic(y: Any, f: Any, w: Any, g: Any, h: Any) -> Any:  # pragma: no cover - compiled
+    """Σ w loss and Σ w |gradient| of one model; g and h become the gradients and curvatures times w."""
+    value, size, n = 0.0, 0.0, len(f)
     e, bits, one = np.empty(CHUNK), np.empty(CHUNK, dtype=np.int64), np.ones(CHUNK)
-    for k in range(models):
-        for start in range(0, n, CHUNK):
-            stop = min(start + CHUNK, n)
-            share = w[start:stop] if len(w) else one[: stop - start]
-            curvatures = h[k, start:stop] if len(h) else e[:0]
-            part = e[: stop - start]
-            slopes = g[k, start:stop]
-            _margins(y[start:stop], f[k, start:stop], slopes, part)
-            exp_into(part, part, bits[: stop - start])
-            sums[0, k] += _values(slopes, part, share, len(w) > 0)
-            sums[1, k] += _slopes(y[start:stop], slopes, part, share, curvatures)
+    for start in range(0, n, CHUNK):
+        stop = min(start + CHUNK, n)
+        share = w[start:stop] if len(w) else one[: stop - start]
+        part, slopes = e[: stop - start], g[start:stop]
+        _margins(y[start:stop], f[start:stop], slopes, part)
+        exp_into(part, part, bits[: stop - start])
+        value += _values(slopes, part, share, len(w) > 0)
+        size += _slopes(y[start:stop], slopes, part, share, h[start:stop])
+    return value, size
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -101,20 +106,39 @@ def logistic_sweep(X: Floats, y: Floats, w: Floats | None, coef: Floats, offset:
 def _sweep(
     X: Any, y: Any, w: Any, coef: Any, offset: Any, rows: int, sums: Any, products: Any, totals: Any
 ) -> None:  # pragma: no cover - compiled
-    models = len(coef)
-    none = np.empty((0, 0))
+    f, g = np.empty(rows), np.empty(rows)
     for start in range(0, len(X), rows):
-        stop = min(start + rows, len(X))
-        part = X[start:stop]
-        share = w[start:stop] if len(w) else w
-        g = np.empty((models, stop - start))
-        f = np.dot(part, coef[0]).reshape(1, -1) if models == 1 else np.dot(coef, part.T)
-        for k in range(models):
-            f[k] += offset[k]
-        _logistic(y[start:stop], f, share, g, none, sums)
-        if models == 1:
-            products[0] += np.dot(g[0], part)
-        else:
-            products += np.dot(g, part)
-        for k in range(models):
-            totals[k] += g[k].sum()
+        n = min(rows, len(X) - start)
+        part, share = X[start : start + n], w[start : start + n]
+        for k in range(len(coef)):
+            _predict(part, coef[k], offset[k], f[:n])
+            value, size = _logistic(y[start : start + n], f[:n], share, g[:n], g[:0])
+            sums[0, k] += value
+            sums[1, k] += size
+            totals[k] += _pull(part, g[:n], products[k])
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _predict(X: Any, coef: Any, offset: float, f: Any) -> None:  # pragma: no cover - compiled
+    for i in range(len(X)):
+        total = offset
+        for j in range(len(coef)):
+            total += X[i, j] * coef[j]
+        f[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _pull(X: Any, g: Any, product: Any) -> float:  # pragma: no cover - compiled
+    """Σ g xᵀ added to `product`, four rows at a time; returns Σ g."""
+    n, d = X.shape
+    total = 0.0
+    for i in range(0, n - n % 4, 4):
+        a, b, c, e = g[i], g[i + 1], g[i + 2], g[i + 3]
+        total += a + b + c + e
+        for j in range(d):
+            product[j] += a * X[i, j] + b * X[i + 1, j] + c * X[i + 2, j] + e * X[i + 3, j]
+    for i in range(n - n % 4, n):
+        total += g[i]
+        for j in range(d):
+            product[j] += g[i] * X[i, j]
+    return total

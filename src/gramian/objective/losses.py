@@ -12,6 +12,7 @@ from scipy.special import expit, gammaln, log1p, ndtr, xlogy
 from gramian.objective.logistic_sums import logistic_sums, logistic_sweep
 
 Floats = NDArray[np.float64]
+MANY = 1000  # rows from which compiled code is worth the second that it takes to compile
 
 
 class Loss(ABC):
@@ -378,10 +379,12 @@ class Logistic(Loss):
         return -y * np.where(m > 0, e * q, q)
 
     def summed(self, y: Floats, f: Floats, w: Floats | None, curved: bool) -> tuple[Any, Any, Floats, Floats | None]:
+        if f.size < MANY:
+            return super().summed(y, f, w, curved)
         return logistic_sums(y, f, w, curved)
 
     def swept(self, X: Any, y: Floats, w: Floats | None, coef: Floats, offset: Floats) -> tuple[Any, ...]:
-        if issparse(X):
+        if issparse(X) or len(X) < MANY:
             return super().swept(X, y, w, coef, offset)
         return logistic_sweep(X, y, w, coef, offset)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gramian.objective.losses import Huber, Kinked, MultiHinge, Power, RootHinge, Scaled, StudentT
 from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
+from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
@@ -22,6 +23,7 @@ FOLD_TOL = 1e-7
 SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
 SPARSE_REACH = 1e-3
+FEW_ROWS = 60
 
 
 def has_strength(problem: Problem) -> bool:
@@ -131,13 +133,21 @@ class Strength:
 
     def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
-        if self.loo and all(self._approximable(problem) for problem in self.problems):
+        if self.loo and not self._few() and all(self._approximable(problem) for problem in self.problems):
             return self._left_out(alphas)
         tables = np.array([self._table(number, alphas) for number in range(len(self.problems))])
         known = np.isfinite(tables)
+        if self.loo:
+            weight = self.rows.collect().weight
+            weight = np.ones(self.rows.n) if weight is None else weight
+            return np.where(known, tables, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), weight
         if not known.any(axis=0).all():
             raise ValueError("A test part of cv has no row with a positive weight: use fewer folds.")
         return np.where(known, tables, 0.0).sum(axis=0) / known.sum(axis=0), None
+
+    def _few(self) -> bool:
+        """Whether the rows are so few that one less is no small change: each is then left out in truth."""
+        return max(self.rows.n, self.problems[0].columns.weight) <= FEW_ROWS
 
     @staticmethod
     def _approximable(problem: Problem) -> bool:
@@ -204,7 +214,8 @@ class Strength:
 
         def path(index: int) -> Floats:
             train, test = splits[index]
-            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas)
+            rest = without_one(self.rows, index) if self.loo else taken(self.rows, train)
+            return self._path(reading, rest, taken(self.rows, test), alphas)
 
         return np.column_stack(parallel_map(path, range(len(splits))))
 
@@ -215,6 +226,7 @@ class Strength:
             judge = reading(test)
             if problem.columns.weight <= 0 or judge.columns.weight <= 0:
                 return losses  # none of the rows takes part in this binary problem
+            judge = _judge(problem, judge)
             start = None
             for a, alpha in enumerate(alphas):
                 fit = fit_problem(
@@ -229,6 +241,18 @@ class Strength:
                     start = fit.theta
                 losses[a] = validation(judge, fit)
             return losses
+
+
+def _judge(problem: Problem, test: Problem) -> Problem:
+    """The rows that a fit may be judged by: of classes that it has seen, where there are such."""
+    if problem.loss.targets not in ("signs", "classes"):
+        return test
+    seen = class_weights(problem.rows)[0]
+    if len(seen) == max(problem.m, 2):
+        return test
+    rows = coded(test.rows, lambda y: y, lambda y: np.isin(y[:, 0], seen).astype(np.float64))
+    known = Problem(rows, test.loss, test.penalty, test.alpha, intercept=test.intercept, outputs=test.m)
+    return known if known.columns.weight > 0 else test
 
 
 def validation(judge: Problem, fit: Fit) -> float:
@@ -255,6 +279,16 @@ def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int6
 def splits_of(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows to train on and to test on, of every split."""
     return [pair for each in plan(cv, rows) for pair in _splits(each, rows.n)]
+
+
+def without_one(rows: Rows, index: int) -> MemoryRows:
+    """All rows but one of those that a row's weight stands for."""
+    block = rows.collect()
+    weight = np.ones(rows.n) if block.weight is None else block.weight.copy()
+    weight[index] = max(weight[index] - 1.0, 0.0)
+    return MemoryRows(
+        block.X, block.y, weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
+    )
 
 
 def taken(rows: Rows, index: NDArray[np.int64]) -> MemoryRows:
