@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, softmax
 
 import gramian as gm
+from gramian.models import averaging as av
 from gramian.models import distribution as ds
 from gramian.models.errors import Covariance
 from gramian.objective.losses import Logistic, Softmax
@@ -111,7 +112,7 @@ def by_quadrature(function, location, spread):
 @pytest.mark.parametrize("spread", [0.05, 0.7, 4.0])
 def test_student_t_about_an_uncertain_location(nu, spread):
     f, v = np.array([0.5, -1.0]), np.array([spread**2, spread**2 / 4])
-    ours = ds.predictive(gm.losses.StudentT(nu), f, 0.8, v)
+    ours = av.predictive(gm.losses.StudentT(nu), f, 0.8, v)
     for j in range(2):
         for y in (-3.0, 0.4, 9.0):
             given = np.full(2, y)
@@ -132,7 +133,7 @@ def test_student_t_about_an_uncertain_location(nu, spread):
 
 @pytest.mark.parametrize(("f", "spread"), [(0.0, 0.1), (1.5, 0.6), (-3.0, 1.5), (6.0, 0.05), (3.0, 0.3)])
 def test_counts_with_an_uncertain_rate(f, spread):
-    ours = ds.predictive(gm.losses.Poisson(), np.array([f]), None, np.array([spread**2]))
+    ours = av.predictive(gm.losses.Poisson(), np.array([f]), None, np.array([spread**2]))
     mean = np.exp(f + spread**2 / 2)
     np.testing.assert_allclose(ours.mean, mean, rtol=1e-10)
     np.testing.assert_allclose(ours.std, np.sqrt(mean + mean**2 * np.expm1(spread**2)), rtol=1e-8)
@@ -148,7 +149,7 @@ def test_counts_with_an_uncertain_rate(f, spread):
         assert ours.cdf(y - 1)[0] < q
     every = np.arange(30.0 * mean + 60)
     same = np.ones(len(every))
-    log = ds.predictive(gm.losses.Poisson(), f * same, None, spread**2 * same).log_density(every)
+    log = av.predictive(gm.losses.Poisson(), f * same, None, spread**2 * same).log_density(every)
     assert ours.mode[0] == every[np.argmax(log)]
     np.testing.assert_allclose(np.exp(log).sum(), 1.0, atol=1e-4 if spread > 1 else 1e-9)  # heavy tails end far out
 
@@ -157,29 +158,29 @@ def test_nothing_to_average_is_the_family_itself():
     f = np.array([0.1, 0.2])
     for loss in (gm.losses.Squared(), gm.losses.Absolute(), gm.losses.StudentT(3.0), gm.losses.Poisson()):
         for variance in (None, np.zeros(2)):
-            assert not isinstance(ds.predictive(loss, f, 2.0, variance), ds.Averaged)
-    noisy = ds.predictive(gm.losses.Squared(), f, 3.0, np.array([16.0, 0.0]))
+            assert not isinstance(av.predictive(loss, f, 2.0, variance), av.Averaged)
+    noisy = av.predictive(gm.losses.Squared(), f, 3.0, np.array([16.0, 0.0]))
     np.testing.assert_allclose(noisy.std, [5.0, 3.0])
     with pytest.raises(ValueError, match="Huber is not the −log of a density"):
-        ds.predictive(gm.losses.Huber(), f, 1.0, None)
+        av.predictive(gm.losses.Huber(), f, 1.0, None)
 
 
 def test_pickles():
-    ours = ds.predictive(gm.losses.StudentT(3.0), LOCATION, 1.0, np.ones(3))
+    ours = av.predictive(gm.losses.StudentT(3.0), LOCATION, 1.0, np.ones(3))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(ours)).quantile(0.3), ours.quantile(0.3))
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 8.0, 30.0])
 def test_probabilities_of_two_classes_averaged(spread):
     f = np.array([[0.3], [-4.0]])
-    found = ds.average_probabilities(Logistic(), f, np.full((2, 1, 1), spread**2))
+    found = av.average_probabilities(Logistic(), f, np.full((2, 1, 1), spread**2))
     for j in range(2):
         points = (-f[j, 0] / spread,) if spread else None
         inside = lambda z, j=j: expit(f[j, 0] + spread * z) * st.norm.pdf(z)  # noqa: E731
         exact = quad(inside, -12, 12, points=points, limit=1000, epsabs=1e-13)[0]
         np.testing.assert_allclose(found[j], [1 - exact, exact], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(ds.average_probabilities(Logistic(), f, None), Logistic().probabilities(f[:, 0]))
+    np.testing.assert_array_equal(av.average_probabilities(Logistic(), f, None), Logistic().probabilities(f[:, 0]))
 
 
 @pytest.mark.parametrize(("size", "atol"), [(0.1, 1e-5), (1.0, 2e-3), (3.0, 6e-3)])
@@ -187,7 +188,7 @@ def test_probabilities_of_several_classes_averaged(size, atol):
     rng = np.random.default_rng(0)
     f = rng.standard_normal((4, 3)) * 2
     L = rng.standard_normal((4, 3, 3)) * size
-    found = ds.average_probabilities(Softmax(), f, L @ L.transpose(0, 2, 1))
+    found = av.average_probabilities(Softmax(), f, L @ L.transpose(0, 2, 1))
     z, w = hermegauss(40)
     grid = np.stack(np.meshgrid(z, z, z), axis=-1).reshape(-1, 3)
     weight = np.prod(np.stack(np.meshgrid(w, w, w), axis=-1).reshape(-1, 3), axis=1) / np.sqrt(2 * np.pi) ** 3
@@ -202,7 +203,7 @@ def test_probabilities_of_several_classes_averaged(size, atol):
 @pytest.mark.parametrize("name", [*PAIRS, "uncertain"])
 def test_optimal_predictions_cost_least(name):
     """Expected loss, integrated from the density, has its minimum at the optimal prediction."""
-    ours = PAIRS[name][0] if name in PAIRS else ds.predictive(gm.losses.StudentT(4.0), LOCATION, 1.0, SCALE)
+    ours = PAIRS[name][0] if name in PAIRS else av.predictive(gm.losses.StudentT(4.0), LOCATION, 1.0, SCALE)
     levels = (np.arange(1000) + 0.5) / 1000
     draws = ours.quantile(levels)  # a sample without chance
     losses = {
@@ -262,7 +263,7 @@ def test_posterior_in_any_units(outputs):
     rng = np.random.default_rng(outputs)
     d, X = 4, rng.standard_normal((9, 4)) * [1e-3, 1.0, 50.0, 2.0] + [0.0, 3.0, -20.0, 1.0]
     root = rng.standard_normal((outputs, d + 1, 7))
-    ours = ds.Posterior(np.array([0.1, 3.0, -20.0, 0.0]), np.array([1e3, 1.0, 0.02, 0.5]), root)
+    ours = av.Posterior(np.array([0.1, 3.0, -20.0, 0.0]), np.array([1e3, 1.0, 0.02, 0.5]), root)
     M = ours.outside().matrix
     one = np.column_stack([X, np.ones(9)])
     direct = np.array([[[a @ M[i : i + d + 1, j : j + d + 1] @ a for j in range(0, len(M), d + 1)]
@@ -272,18 +273,18 @@ def test_posterior_in_any_units(outputs):
     many = rows(np.tile(X, (300, 1)))
     np.testing.assert_allclose(ours.covariance(many)[-9:], direct, rtol=1e-9)
     if outputs == 1:
-        again = ds.Posterior.inside(ours.outside())
+        again = av.Posterior.inside(ours.outside())
         np.testing.assert_allclose(again.covariance(rows(X)), direct, rtol=1e-7)
 
 
 def test_posterior_of_covariances_without_rank():
-    flat = ds.Posterior.inside(Covariance(np.zeros((3, 3)), 1, "none"))
+    flat = av.Posterior.inside(Covariance(np.zeros((3, 3)), 1, "none"))
     np.testing.assert_array_equal(flat.covariance(rows(np.ones((2, 2)))), 0.0)
     x = np.array([1.0, -2.0, 0.0])
-    thin = ds.Posterior.inside(Covariance(np.outer(x, x), 1, "none"))
+    thin = av.Posterior.inside(Covariance(np.outer(x, x), 1, "none"))
     np.testing.assert_allclose(thin.covariance(rows([[1.0, 0.0], [2.0, 1.0]]))[:, 0, 0], [1.0, 0.0], atol=1e-12)
     H = np.diag([4.0, 0.0, 1e-8])
-    np.testing.assert_allclose(ds.inverse_root(H) @ ds.inverse_root(H).T, np.diag([0.25, 0.0, 1e8]))
+    np.testing.assert_allclose(av.inverse_root(H) @ av.inverse_root(H).T, np.diag([0.25, 0.0, 1e8]))
 
 
 # of fitted models

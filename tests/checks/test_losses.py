@@ -6,7 +6,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 
 from checks.members import members
-from gramian.objective.losses import Kinked, Loss, RootHinge, Scaled
+from gramian.objective.loss import Kinked, Loss, Scaled
+from gramian.objective.losses import RootHinge
 
 VARIANTS = {
     "Power": [{"p": p} for p in (1.0, 2.0, 3.5)],

@@ -9,7 +9,8 @@ from scipy.optimize import lsq_linear, minimize
 
 import gramian as gm
 from checks.members import members, public_classes
-from gramian.objective.losses import Huber, Kinked, Loss, MultiHinge, Power, RootHinge, Scaled
+from gramian.objective.loss import Kinked, Loss, Scaled
+from gramian.objective.losses import Huber, MultiHinge, Power, RootHinge
 from gramian.objective.penalties import Penalty
 from gramian.solvers.choose import choose, plain
 from gramian.solvers.fit import certified, fit_problem

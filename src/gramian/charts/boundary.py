@@ -15,7 +15,7 @@ from gramian.charts.points import some
 from gramian.charts.text import Floats, counted, feature_names, interval_text, labels, number, percent, share
 from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
 from gramian.metrics.counts import Confusion
-from gramian.objective.losses import Hinge, MultiHinge, RootHinge, SquaredHinge
+from gramian.objective.label_losses import Hinge, MultiHinge, RootHinge, SquaredHinge
 
 HEIGHT = 400
 MOST_POINTS = 2000

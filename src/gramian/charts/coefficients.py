@@ -8,7 +8,8 @@ import numpy as np
 from gramian.charts.axis import linear_axis
 from gramian.charts.text import Floats, feature_names, labels, number, plain, used
 from gramian.charts.theme import WIDTH, Look, rows, title
-from gramian.objective.losses import Logistic, Poisson
+from gramian.objective.label_losses import Logistic
+from gramian.objective.number_losses import Poisson
 
 MOST_ROWS = 40
 MOST_TARGETS = 3

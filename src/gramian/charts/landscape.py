@@ -10,7 +10,7 @@ from gramian.charts.recorder import Recorder
 from gramian.charts.text import feature_names, labels
 from gramian.metrics.classes import codes
 from gramian.metrics.reading import one_kind, read_labels
-from gramian.objective.losses import Scaled
+from gramian.objective.loss import Scaled
 from gramian.rows import Rows, scan
 from gramian.solvers.problem import Problem, joint_scale
 

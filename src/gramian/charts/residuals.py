@@ -11,7 +11,7 @@ from gramian.charts.judged import Measured
 from gramian.charts.points import some, weighted_quantile
 from gramian.charts.text import Floats, counted, number
 from gramian.charts.theme import WIDTH, Look, rows, title
-from gramian.objective.losses import Scaled
+from gramian.objective.loss import Scaled
 
 HEIGHT = 300
 MOST_POINTS = 2000

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Loss
+from gramian.objective.loss import Loss
 
 Floats = NDArray[np.float64]
 MULTICLASS = ("auto", "ovr", "ovo", "code", "joint")

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from gramian.objective import losses, penalties
-from gramian.objective.losses import Loss
+from gramian.objective.loss import Loss
 from gramian.objective.penalties import Penalty, Zero
 
 

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from gramian.objective.losses import Huber, Kinked, Logistic, MultiHinge, Poisson, Power, RootHinge, Softmax, StudentT
+from gramian.objective.label_losses import Logistic, MultiHinge, RootHinge, Softmax
+from gramian.objective.loss import Kinked
+from gramian.objective.number_losses import Huber, Poisson, Power, StudentT
 from gramian.rows import Block
 from gramian.solvers.fit import Fit
 from gramian.solvers.newton import Curvature, solve_spd

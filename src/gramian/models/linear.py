@@ -11,7 +11,8 @@ from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
-from gramian.objective.losses import Loss, Scaled, StudentT
+from gramian.objective.loss import Loss, Scaled
+from gramian.objective.number_losses import StudentT
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.selection.scores import Scores
@@ -161,7 +162,7 @@ class Regressor(Composed, LinearModel):
 
     def predict_distribution(self, X: Any) -> Any:
         """The distribution of the target given x, where the loss is a likelihood: mean, std, quantile, log_density."""
-        from gramian.models.distribution import of_regressor
+        from gramian.models.averaging import of_regressor
 
         return of_regressor(self, self._rows(X))
 

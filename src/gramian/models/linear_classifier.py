@@ -16,7 +16,8 @@ from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
-from gramian.objective.losses import Hinge, Kinked, Logistic, Loss, MultiHinge, Perceptron, Softmax
+from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
+from gramian.objective.loss import Kinked, Loss
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.leave_one_out import dense_enough, softened, without_each

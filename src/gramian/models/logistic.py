@@ -4,7 +4,8 @@ from typing import Any
 
 from gramian.models.composed import penalty_of
 from gramian.models.linear_classifier import PenalisedClassifier
-from gramian.objective.losses import Logistic, Loss
+from gramian.objective.label_losses import Logistic
+from gramian.objective.loss import Loss
 
 
 class LogisticRegression(PenalisedClassifier):

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from gramian.models import parameters
 from gramian.models.linear_classifier import LinearClassifier
 from gramian.models.summary import Summary
-from gramian.objective.losses import Loss
-from gramian.objective.losses import Perceptron as PerceptronLoss
+from gramian.objective.label_losses import Perceptron as PerceptronLoss
+from gramian.objective.loss import Loss
 from gramian.objective.penalties import Zero
 from gramian.rows import MemoryRows, Rows
 from gramian.solvers.fit import Fit, fit_problem

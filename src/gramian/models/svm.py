@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from gramian.models.composed import penalty_of
 from gramian.models.linear_classifier import PenalisedClassifier, lengths
 from gramian.models.summary import Summary
-from gramian.objective.losses import Hinge, Loss
+from gramian.objective.label_losses import Hinge
+from gramian.objective.loss import Loss
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.strength import strongest
 from gramian.solvers.choose import MOST_COLUMNS

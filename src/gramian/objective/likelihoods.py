@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gramian.objective import losses
-from gramian.objective.losses import Loss
+from gramian.objective.loss import Loss
 
 Floats = NDArray[np.float64]
 

@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked, SoftKink
+from gramian.objective.label_losses import SoftKink
+from gramian.objective.loss import Kinked
 from gramian.rows import Block
 from gramian.solvers.newton import solve_spd
 from gramian.solvers.problem import Problem

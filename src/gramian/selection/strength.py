@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Huber, Kinked, MultiHinge, Power, RootHinge, Scaled, StudentT
+from gramian.objective.label_losses import MultiHinge, RootHinge
+from gramian.objective.loss import Kinked, Scaled
+from gramian.objective.number_losses import Huber, Power, StudentT
 from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_newton import FoldNewton

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from gramian.objective.losses import Absolute, Huber, Kinked, MultiHinge, Perceptron, Power, RootHinge, StudentT
+from gramian.objective.label_losses import MultiHinge, Perceptron, RootHinge
+from gramian.objective.loss import Kinked
+from gramian.objective.number_losses import Absolute, Huber, Power, StudentT
 from gramian.objective.penalties import Parts
 from gramian.rows import MemoryRows
 from gramian.solvers.column_descent import ColumnDescent

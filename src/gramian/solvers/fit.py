@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked, MultiHinge, Poisson, Power, RootHinge
+from gramian.objective.label_losses import MultiHinge, RootHinge
+from gramian.objective.loss import Kinked
+from gramian.objective.number_losses import Poisson, Power
 from gramian.objective.penalties import L2, Zero
 from gramian.rows import MemoryRows
 from gramian.solvers.certificate import Certificate, Solver

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked
+from gramian.objective.loss import Kinked
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import solve_spd

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gramian.objective.losses import Kinked
+from gramian.objective.loss import Kinked
 from gramian.solvers.interior import Kinks
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.problem import Problem

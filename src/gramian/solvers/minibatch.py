@@ -6,7 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Huber, Kinked, Logistic, Loss, Poisson, Squared, SquaredHinge
+from gramian.objective.label_losses import Logistic, SquaredHinge
+from gramian.objective.loss import Kinked, Loss
+from gramian.objective.number_losses import Huber, Poisson, Squared
 
 Floats = NDArray[np.float64]
 PLAIN, MOMENTUM, ADAGRAD, RMSPROP, ADAM = range(5)

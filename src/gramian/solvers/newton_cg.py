@@ -9,7 +9,7 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.objective.losses import SoftMargin, Softmax
+from gramian.objective.label_losses import SoftMargin, Softmax
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, solver_of

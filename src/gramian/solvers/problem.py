@@ -6,69 +6,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.features.spread import spread_of
-from gramian.objective.losses import Loss, Scaled
+from gramian.objective.loss import Loss, Scaled
 from gramian.objective.penalties import Parts, Penalty
-from gramian.rows import Block, Rows, scratch
+from gramian.rows import Block, Rows
+from gramian.solvers.columns import Columns, columns_of, coordinates
+from gramian.solvers.table import Table
 
 Floats = NDArray[np.float64]
-PANEL_CELLS = 2**18  # numbers worked on at once: two megabytes, which stay in a core's cache
 FAR = 100.0  # deviations between a column's mean and zero beyond which products of raw columns lose digits
 TAME = 2.0**-300, 2.0**300
 NOTHING = 1e-8  # a mean slope of labels
 ROUNDED = 1e-6  # residuals over the target that leave gradients of rounding only
-DENSE = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 MOST = 1e280  # a penalty of a column in its own units: beyond, its coefficient is nothing
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Where the columns are and how far they reach, and the sums of the weights and of the target."""
-
-    weight: float
-    mean: Floats
-    deviation: Floats  # 0 where the column is constant
-    target: Floats  # the mean of the target (t,)
-    low: float
-    high: float
-    sparse: bool
-
-
-def columns_of(rows: Rows) -> Columns:
-    """One pass: means and deviations of the columns; refuses numbers that are not finite."""
-
-    def of_block(block: Block) -> "_Seen":
-        y, w = block.y, block.weight
-        assert y is not None
-        used = y if w is None else y[w > 0]
-        total = y.sum(axis=0) if w is None else w @ y
-        low, high = (float(used.min()), float(used.max())) if used.size else (np.inf, -np.inf)
-        with np.errstate(invalid="ignore"):
-            return _Seen(spread_of(block), total, low, high)
-
-    seen = rows.sum(of_block)
-    spread = seen.spread
-    if spread.weight == 0:  # a part of a table whose rows all have weight zero
-        nothing = np.zeros(rows.d)
-        return Columns(0.0, nothing, nothing, np.zeros(len(rows.target_names)), 0.0, 0.0, rows.is_sparse)
-    if not np.isfinite(spread.deviation).all() or not np.isfinite(spread.mean).all():
-        rows.refuse_nonfinite()
-    deviation = np.where(spread.constant, 0.0, spread.deviation)
-    target = seen.total / spread.weight
-    return Columns(spread.weight, spread.mean, deviation, target, seen.low, seen.high, rows.is_sparse)
-
-
-class _Seen:
-    def __init__(self, spread: Any, total: Floats, low: float, high: float) -> None:
-        self.spread, self.total, self.low, self.high = spread, total, low, high
-
-    def __add__(self, other: "_Seen") -> "_Seen":
-        return _Seen(
-            self.spread + other.spread, self.total + other.total, min(self.low, other.low), max(self.high, other.high)
-        )
 
 
 class Sums:
@@ -99,7 +50,7 @@ class Point:
     hessian: Any = None
 
 
-class Problem:
+class Problem(Table):
     """(1/Σw) Σ w loss(y, f(x)) + alpha · penalty(coef) over rows, for m outputs.
 
     θ is (m, p): for each output the coefficients of the centred and scaled columns, then the intercept (p = d + 1; no
@@ -118,11 +69,11 @@ class Problem:
         columns: Columns | None = None,
     ) -> None:
         self.rows, self.loss, self.penalty, self.alpha = rows, loss, penalty, alpha
-        self.intercept, self.m, self.d = intercept, outputs, rows.d
+        self.intercept, self.m, self.d, self.cuts = intercept, outputs, rows.d, loss.cuts
         self.p = rows.d + int(intercept)
         self.columns = columns or columns_of(rows)
         self.parts = penalty.parts(rows.d)
-        self.center, self.scale = _coordinates(self.columns, self.parts, intercept)
+        self.center, self.scale = coordinates(self.columns, self.parts, intercept)
         self.inverse = 1.0 / self.scale
         self.tame = bool(
             ((self.scale > TAME[0]) & (self.scale < TAME[1])).all() and np.abs(self.center).max(initial=0) < TAME[1]
@@ -159,23 +110,6 @@ class Problem:
         found.center, found.scale, found.inverse = self.center[columns], self.scale[columns], self.inverse[columns]
         found.parts = Parts(parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns])
         return found
-
-    # coordinates
-
-    def outside(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Coefficients (d, m) and intercepts (m,) in the units of the data."""
-        coef = theta[:, : self.d] * self.inverse
-        if self.intercept:
-            coef[:, self.columns.deviation == 0] = 0.0  # a constant column is the intercept's
-        return coef.T, (theta[:, self.d] - coef @ self.center if self.intercept else np.zeros(self.m))
-
-    def inside(self, coef: Floats, intercept: Floats) -> Floats:
-        """θ of coefficients (d, m) and intercepts (m,)."""
-        theta = np.empty((self.m, self.p))
-        theta[:, : self.d] = coef.T * self.scale
-        if self.intercept:
-            theta[:, self.d] = intercept + self.center @ coef
-        return theta
 
     def zero(self) -> Floats:
         """No coefficients, and the intercept that the loss knows to be good."""
@@ -390,147 +324,6 @@ class Problem:
         if self._raw(part):
             products = (products - np.outer(totals, self.center)) * self.inverse
         return values, sizes, np.column_stack([products, totals]) if self.intercept else products
-
-    # one panel of rows
-
-    def panels(self, block: Block, *, whole: bool = False) -> Any:
-        """(rows, target, weight) of a block in pieces that stay in the cache; a sparse block is one piece.
-
-        `whole` leaves a block whole that needs no preparation, for losses that cut it themselves.
-        """
-        y, w = block.y, block.weight
-        assert y is not None
-        if sp.issparse(block.source):
-            X = block.X
-            yield X if X.dtype == np.float64 else X.astype(np.float64), y[:, 0], w
-            return
-        n = len(block)
-        size = -(-n // max(round(n * self.p / PANEL_CELLS), 1))
-        if whole and self.loss.cuts and not self.far:
-            size = n
-        for start in range(0, n, size):
-            some = slice(start, min(start + size, n))
-            yield self._prepared(block.part(some)), y[some, 0], None if w is None else w[some]
-
-    def _prepared(self, X: Any) -> Any:
-        """Raw rows, or centred ones where raw products would lose digits, in memory of this thread."""
-        if not self.far and X.dtype == np.float64 and X.flags.c_contiguous:
-            return X
-        Z = scratch("panel", *X.shape)
-        if not self.far:
-            Z[:] = X
-            return Z
-        if self.tame:
-            np.subtract(X, self.center, out=Z)
-            Z *= self.inverse
-            return Z
-        np.multiply(X, self.inverse, out=Z)  # scaled first: the difference itself may be beyond the float range
-        Z -= self.center * self.inverse
-        return Z
-
-    def standard(self, part: Any) -> Floats:
-        """Prepared rows as (n, p): centred, scaled, and with a column of ones where there is an intercept."""
-        Z = np.empty((part.shape[0], self.p))
-        X = part.toarray() if sp.issparse(part) else part
-        Z[:, : self.d] = (X - self.center) * self.inverse if self._raw(part) else X
-        if self.intercept:
-            Z[:, self.d] = 1.0
-        return Z
-
-    def standard_sparse(self, part: Any) -> Any:
-        """The same of sparse rows, as a sparse matrix."""
-        Z = part @ sp.diags_array(self.inverse)
-        ones = sp.csr_array(np.ones((part.shape[0], 1)))
-        if self.center.any():
-            Z = Z - ones @ sp.csr_array((self.center * self.inverse)[None, :])
-        return sp.hstack([Z, ones] if self.intercept else [Z], format="csr")
-
-    def _raw(self, part: Any) -> bool:
-        return sp.issparse(part) or not self.far
-
-    def predictions(self, part: Any, theta: Floats) -> Floats:
-        """f (n, m) of prepared rows."""
-        coef, offset = self._coefficients(part, theta)
-        f = np.asarray(part @ coef.T)
-        f += offset
-        return f
-
-    def _coefficients(self, part: Any, theta: Floats) -> tuple[Floats, Floats]:
-        """Coefficients (M, d) and offsets (M,) for prepared rows."""
-        coef = theta[:, : self.d]
-        offset = theta[:, self.d] if self.intercept else np.zeros(len(theta))
-        if self._raw(part):
-            coef = coef * self.inverse
-            offset = offset - coef @ self.center
-        return np.ascontiguousarray(coef), np.ascontiguousarray(offset)
-
-    def pull(self, part: Any, g: Floats) -> Floats:
-        """Σ g zᵀ over prepared rows: (m, p) for g (n, m)."""
-        found = np.empty((self.m, self.p))
-        products = np.asarray(part.T @ g).T if sp.issparse(part) else g.T @ part
-        total = g.sum(axis=0)
-        if self._raw(part):
-            products = products - np.outer(total, self.center)
-            products *= self.inverse
-        found[:, : self.d] = products
-        if self.intercept:
-            found[:, self.d] = total
-        return found
-
-    def weighted_gram(self, part: Any, h: Floats) -> Floats:
-        """Σ h z zᵀ over prepared rows, (p, p); h may be negative."""
-        if sp.issparse(part):
-            return self._sparse_gram(part, h)
-        Z = scratch("gram", len(h), self.p)
-        if self._raw(part):
-            np.subtract(part, self.center, out=Z[:, : self.d])
-        else:
-            Z[:, : self.d] = part
-        if self.intercept:
-            Z[:, self.d] = 1.0
-        if (h < 0).any():
-            right = scratch("right", len(h), self.p)
-            np.multiply(Z, h[:, None], out=right)
-            found = right.T @ Z
-        else:
-            Z *= np.sqrt(h)[:, None]
-            found = Z.T @ Z
-        if self._raw(part):
-            found[: self.d] *= self.inverse[:, None]
-            found[:, : self.d] *= self.inverse
-        return found
-
-    def _sparse_gram(self, X: Any, h: Floats) -> Floats:
-        found = np.empty((self.p, self.p))
-        S = X @ sp.diags_array(self.inverse)
-        H = S.multiply(h[:, None]).tocsr()
-        found[: self.d, : self.d] = (S.T @ H).toarray()
-        pulled, total, c = S.T @ h, float(h.sum()), self.center * self.inverse
-        if c.any():
-            found[: self.d, : self.d] -= np.outer(c, pulled - 0.5 * total * c) + np.outer(pulled - 0.5 * total * c, c)
-        if self.intercept:
-            found[self.d, : self.d] = found[: self.d, self.d] = pulled - total * c
-            found[self.d, self.d] = total
-        return found
-
-
-def _coordinates(columns: Columns, parts: Parts | None, intercept: bool) -> tuple[Floats, Floats]:
-    """Where each column's zero and unit are: powers of two, so that dividing by them is exact.
-
-    Sparse columns keep their zero unless they hardly ever are zero; the columns of a group share their unit, and an
-    unknown penalty keeps the units given.
-    """
-    mean, deviation = columns.mean, columns.deviation
-    center = np.where(np.abs(mean) > DENSE * deviation, mean, 0.0) if columns.sparse else mean.copy()
-    if not intercept:
-        center[:] = 0.0
-    if parts is None:
-        return center, np.ones(len(center))
-    reach = np.hypot(deviation, mean - center)
-    scale = np.ldexp(1.0, np.clip(np.frexp(np.where(reach > 0, reach, 1.0))[1], -1021, 1022))
-    for g in parts.groups:
-        scale[g] = np.ldexp(1.0, int(np.round(np.mean(np.log2(scale[g])))))
-    return center, scale
 
 
 def joint_scale(loss: Loss) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Power, StudentT
+from gramian.objective.number_losses import Power, StudentT
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gramian.objective.losses import Logistic, Poisson, Softmax
+from gramian.objective.label_losses import Logistic, Softmax
+from gramian.objective.number_losses import Poisson
 from gramian.rows import Block
 from gramian.solvers.iterate import Outcome
 from gramian.solvers.problem import Problem

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Hinge, MultiHinge, RootHinge, SoftMargin
+from gramian.objective.label_losses import Hinge, MultiHinge, RootHinge, SoftMargin
 from gramian.rows import Block
 from gramian.solvers.interior import InteriorPoint
 from gramian.solvers.iterate import Method, State, run

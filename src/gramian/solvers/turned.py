@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses import Kinked
+from gramian.objective.loss import Kinked
 from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
 from gramian.solvers.iterate import Method, State, run
 from gramian.solvers.problem import Problem, even
