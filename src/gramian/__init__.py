@@ -39,6 +39,7 @@ __getattr__, __dir__, __all__ = attach(
     },
     {
         "charts": "gramian.charts",
+        "kernels": "gramian.kernels",
         "likelihoods": "gramian.objective.likelihoods",
         "losses": "gramian.objective.losses",
         "metrics": "gramian.metrics",

@@ -41,3 +41,38 @@ def exp_into(x: Any, out: Any, bits: Any) -> None:  # pragma: no cover - compile
         bits[i] = (bits[i] + 1023) << 52
     for i in range(len(x)):
         out[i] *= shifted[i]
+
+
+MAGIC_SINGLE = np.float32(12582912.0)  # 1.5 · 2²³
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def rbf_single(products: Any, rows: Any, columns: Any) -> None:  # pragma: no cover - compiled
+    """products[i, j] = exp(products[i, j] − rows[i] − columns[j]) in place, in single precision; exponents up to 0."""
+    n, m = products.shape
+    log2e, high, low = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
+    one, least, magic = np.float32(1.0), np.float32(-87.0), MAGIC_SINGLE
+    c2, c3, c4 = np.float32(0.5), np.float32(1.6666665e-1), np.float32(4.1665795e-2)
+    c5, c6, c7 = np.float32(8.3334519e-3), np.float32(1.3981999e-3), np.float32(1.9875691e-4)
+    bits = np.empty(m, dtype=np.int32)
+    shifted = bits.view(np.float32)
+    for i in range(n):
+        shift = rows[i]
+        for j in range(m):
+            v = products[i, j] - shift - columns[j]
+            v = v if v < np.float32(0.0) else np.float32(0.0)
+            v = v if v > least else least
+            s = v * log2e + magic
+            shifted[j] = s
+            k = s - magic
+            r = (v - k * high) - k * low
+            p = c7 * r + c6
+            p = p * r + c5
+            p = p * r + c4
+            p = p * r + c3
+            p = p * r + c2
+            products[i, j] = (p * r) * r + r + one
+        for j in range(m):
+            bits[j] = (bits[j] + np.int32(127)) << np.int32(23)
+        for j in range(m):
+            products[i, j] *= shifted[j]

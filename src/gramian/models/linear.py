@@ -9,6 +9,7 @@ from gramian.models import parameters
 from gramian.models.base import LinearModel
 from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
+from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
 from gramian.objective.loss import Loss, Scaled
@@ -24,7 +25,7 @@ Floats = NDArray[np.float64]
 GRID = 20
 
 
-class Regressor(Composed, LinearModel):
+class Regressor(Kernelised, Composed, LinearModel):
     """A linear model with any loss and any penalty, its strength chosen by cross-validation.
 
     Minimises (1/Σw) Σ w loss(y, b + cᵀx) + alpha · penalty(c). Several targets are fitted one by one.
@@ -52,6 +53,10 @@ class Regressor(Composed, LinearModel):
         Tolerance of the certificate's quantity, relative.
     callbacks : list of functions
         Each is called with the iteration and its state; one that returns True ends the fit.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
+    rank : int, optional
+        Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
 
     Attributes
     ----------
@@ -89,6 +94,8 @@ class Regressor(Composed, LinearModel):
         max_iter: int = 1000,
         tol: float = 1e-8,
         callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -101,6 +108,8 @@ class Regressor(Composed, LinearModel):
         self.max_iter = max_iter
         self.tol = tol
         self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Regressor":
@@ -143,6 +152,7 @@ class Regressor(Composed, LinearModel):
         self._set_coefficients(
             np.column_stack([fit.coef[:, 0] for fit in fits]), np.array([fit.intercept[0] for fit in fits]), one
         )
+        self._set_kernel_dual()
         worst = max(fits, key=lambda fit: fit.certificate.value)
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
@@ -171,7 +181,7 @@ class Regressor(Composed, LinearModel):
         facts["objective"] = self.objective_
         if hasattr(self, "scale_"):
             facts["scale"] = self.scale_
-        columns, notes = coefficient_errors(self._coefficient_table(), self._covariances, self.fit_intercept)
+        columns, notes = self._kernel_notes() or coefficient_errors(self._coefficient_table(), self._covariances, self.fit_intercept)
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, columns, facts, notes)

@@ -14,6 +14,7 @@ from gramian.models.codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.linear import GRID
+from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
@@ -31,7 +32,7 @@ KINK_GRID = 10
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
 
 
-class LinearClassifier(Composed, ClassifyingModel):
+class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     """What every linear classifier does; the named ones say their loss and which parameters they have."""
 
     alpha: Any
@@ -117,6 +118,7 @@ class LinearClassifier(Composed, ClassifyingModel):
     def _keep(self, fits: list[Fit]) -> None:
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
         self.intercept_ = np.concatenate([fit.intercept for fit in fits])
+        self._set_kernel_dual()
         worst = max(fits, key=lambda fit: fit.certificate.value)
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
@@ -232,7 +234,7 @@ class LinearClassifier(Composed, ClassifyingModel):
         }
         if isinstance(self._loss, Logistic | Softmax) and len(self._covariances) == 1:
             facts["log_likelihood"] = -self._weight * self._mean_loss
-        columns, notes = coefficient_errors(self._coefficient_table(), self._covariances, bool(self.fit_intercept))
+        columns, notes = self._kernel_notes() or coefficient_errors(self._coefficient_table(), self._covariances, bool(self.fit_intercept))
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return self._told(Summary(type(self).__name__, columns, facts, notes))
@@ -318,6 +320,10 @@ class Classifier(LinearClassifier):
         Of random codes.
     callbacks : list of functions
         Each is called with the iteration and its state; one that returns True ends the fit.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
+    rank : int, optional
+        Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
 
     Attributes
     ----------
@@ -362,6 +368,8 @@ class Classifier(LinearClassifier):
         tol: float = 1e-8,
         random_state: Any = None,
         callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -379,6 +387,8 @@ class Classifier(LinearClassifier):
         self.tol = tol
         self.random_state = random_state
         self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
 
     def _parts(self) -> tuple[Loss, Any]:
         return loss_of(self.loss, ("signs", "classes")), penalty_of(self.penalty)
@@ -405,6 +415,8 @@ class PenalisedClassifier(LinearClassifier):
         tol: float = 1e-8,
         random_state: Any = None,
         callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.penalty = penalty
@@ -421,6 +433,8 @@ class PenalisedClassifier(LinearClassifier):
         self.tol = tol
         self.random_state = random_state
         self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
 
 
 def lengths(coef: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """The perceptron."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class Perceptron(LinearClassifier):
         As in `Classifier`; "joint" corrects the right and the wrongly chosen class.
     random_state : int, RandomState or Generator, optional
         Of the order of rows.
+    kernel, rank
+        As in `Classifier`: a mistake then adds k(x, ·) to the function.
 
     Attributes
     ----------
@@ -77,6 +80,8 @@ class Perceptron(LinearClassifier):
         fit_intercept: bool = True,
         random_state: Any = None,
         callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
     ) -> None:
         self.max_iter = max_iter
         self.average = average
@@ -87,10 +92,17 @@ class Perceptron(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
         self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
 
     def _parts(self) -> tuple[Loss, Any]:
         parameters.flag("average", self.average)
         return PerceptronLoss(), Zero()
+
+    def _readings(self, *given: Any) -> list[Any]:
+        """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""
+        readings = super()._readings(*given)
+        return readings if self.kernel is None else [lambda some, read=read: _as_given(read(some)) for read in readings]
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
         """Fits that only serve to calibrate are short."""
@@ -119,6 +131,16 @@ class Perceptron(LinearClassifier):
         facts = {k: v for k, v in summary.facts.items() if k != "alpha"}
         facts |= {"mistakes": self.n_mistakes_, "bound (R/γ)²": self.mistake_bound_, "sweeps": self.n_iter_}
         return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _as_given(problem: Problem) -> Problem:
+    """The problem in the coordinates of its columns."""
+    nothing, half = np.zeros(problem.d), np.full(problem.d, 0.5)
+    columns = replace(problem.columns, mean=nothing, deviation=half)
+    return Problem(
+        problem.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m,
+        columns=columns,
+    )  # fmt: skip
 
 
 def _even(problem: Problem) -> bool:

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from gramian.models import parameters
 from gramian.models.inference import InferentialModel
+from gramian.models.kernelised import Kernelised
 from gramian.models.summary import Summary
 from gramian.rows import Rows, parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
@@ -46,7 +48,7 @@ def path_of(alphas: Floats, coefs: Floats, intercepts: Floats, one_target: bool)
     return Path(alphas, coefs.transpose(0, 2, 1), intercepts)
 
 
-class Ridge(InferentialModel):
+class Ridge(Kernelised, InferentialModel):
     """Least squares with a squared penalty, its strength chosen by cross-validation at the cost of one fit.
 
     Minimises (1/Σw) Σ w (y − b − cᵀx)² + alpha · penalty(c), with penalty ‖c‖², Σ f_j c_j² with `penalty_factors`, or
@@ -72,10 +74,15 @@ class Ridge(InferentialModel):
         Whether to fit b, which is never penalised.
     solver : "auto", "cholesky" or "qr"
         "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
+    rank : int, optional
+        Rows that stand for all in an approximation of the kernel matrix; None is exact.
 
     Attributes
     ----------
     coef_, intercept_, alpha_, noise_variance_, certificate_, solver_
+    kernel_, dual_coef_ : the kernel as fitted and β, where there is one
     scores_ : Scores
         Validation losses, where alpha was chosen.
     path_ : Path
@@ -108,6 +115,8 @@ class Ridge(InferentialModel):
         standardize: bool = False,
         fit_intercept: bool = True,
         solver: str = "auto",
+        kernel: Any = None,
+        rank: int | None = None,
     ) -> None:
         self.alpha = alpha
         self.alphas = alphas
@@ -118,10 +127,61 @@ class Ridge(InferentialModel):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.kernel = kernel
+        self.rank = rank
 
-    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
+        if hasattr(self, "_machine"):
+            del self._machine
+        if self.kernel is None:
+            return self._fit_linear(X, y, sample_weight)
+        if self.matrix is not None or self.penalty_factors is not None or self.standardize:
+            raise ValueError("With kernel= the penalty is βᵀKβ: leave out matrix, penalty_factors and standardize.")
+        if self.rank is None:
+            return self._fit_kernel(X, y, sample_weight)
+        self._fit_linear(X, y, sample_weight)
+        self._set_kernel_dual()
+        return self
+
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
+        from gramian.models.kernel_ridge import KernelRidge
+
+        alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
+        parameters.rule(self.rule)
+        parameters.flag("fit_intercept", self.fit_intercept)
+        machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
+        self._machine, self.alpha_ = machine, machine.alpha
+        self.dual_coef_ = machine.beta[:, 0] if machine.one else machine.beta.T
+        self.intercept_ = float(machine.b[0]) if machine.one else machine.b
+        self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
+        self.certificate_, self.solver_ = machine.certificate, machine.solver
+        return self
+
+    def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
+        if not hasattr(self, "_machine"):
+            return super().predict(X, interval, interval_of)
+        points = self._read_points(X, reset=False)
+        if interval is not None:
+            return self._machine.interval(points, interval, interval_of)
+        found = self._machine.predict(points)
+        return found[:, 0] if self._machine.one else found
+
+    def parts(self, X: Any) -> dict[str, Floats]:
+        """What each summand of the kernel (or column of an ANOVA kernel) adds: with the intercept, the prediction."""
+        check_is_fitted(self)
+        if not hasattr(self, "_machine"):
+            raise ValueError("parts() are those of a kernel: give kernel=, such as RBF() + Linear(), without rank.")
+        machine = self._machine
+        self._read_points(X, reset=False)
+        found = {}
+        for part in self.kernel_.summands(getattr(self, "n_features_in_", None)):
+            values = part(X, machine.given) @ machine.whole
+            found[repr(part)] = values[:, 0] if machine.one else values
+        return found
+
+    @single_threaded_blas()
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
         parameters.rule(self.rule)
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
@@ -214,6 +274,11 @@ class Ridge(InferentialModel):
         return float(self.alpha) if plain and not isinstance(self.alpha, str) else None
 
     def _summary(self) -> Summary:
+        if hasattr(self, "_machine"):
+            facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "n": self._machine.n}
+            facts |= {"noise variance": self.noise_variance_}
+            notes = [str(self.scores_)] if hasattr(self, "scores_") else []
+            return Summary(type(self).__name__, {}, facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}
         notes = [*summary.notes, *([str(self.scores_)] if hasattr(self, "scores_") else [])]

@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.models import parameters
+from gramian.models.classifying import ClassifyingModel
 from gramian.models.composed import penalty_of
-from gramian.models.linear_classifier import PenalisedClassifier, lengths
+from gramian.models.kernelised import MappedRows
+from gramian.models.linear_classifier import CODES, MULTICLASS, PenalisedClassifier, lengths
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
+from gramian.objective.penalties import L2
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.strength import strongest
 from gramian.solvers.choose import MOST_COLUMNS
@@ -65,6 +69,65 @@ class SVC(PenalisedClassifier):
 
     support_: NDArray[np.int64]
     dual_coef_: Floats
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
+        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
+        for name in ("_support_points", "_norms", "support_", "dual_coef_", "support_vectors_", "margin_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.kernel is None or self.rank is not None:
+            super().fit(X, y, sample_weight=sample_weight)
+            return self
+        return self._fit_kernel(X, y, sample_weight)
+
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
+        from gramian.models.kernel_svm import KernelClassifier
+
+        alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
+        if alpha == 0:
+            raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
+        parameters.rule(self.rule)
+        parameters.flag("fit_intercept", self.fit_intercept)
+        parameters.number("tol", self.tol, low=0.0, open_low=True)
+        parameters.choice("code", self.code, CODES)
+        wanted = parameters.choice("multiclass", self.multiclass, MULTICLASS)
+        if wanted == "joint":
+            raise ValueError('multiclass="joint" with a kernel needs rank=, the number of rows that stand for all.')
+        if not isinstance(penalty_of(self.penalty), L2):
+            raise ValueError(f"With kernel= the penalty is the norm of the function, 'l2', not {self.penalty!r}.")
+        self.multiclass_, self._loss = "ovr" if wanted == "auto" else wanted, Hinge()
+        if hasattr(self, "scores_"):
+            del self.scores_
+        machine = KernelClassifier(self, X, y, sample_weight, alpha, grid)
+        self._costs()
+        machine.finish(self)
+        return self
+
+    def _labelled_target(self, target: Rows) -> Rows:
+        """Class numbers of rows that are known by their points."""
+        names = ("n_features_in_", "feature_names_in_")
+        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        found = ClassifyingModel._labelled(self, target, None, None)
+        for name in names:
+            if hasattr(self, name):
+                delattr(self, name)
+        self.__dict__.update(known)
+        return found
+
+    def _rows(self, X: Any) -> Rows:
+        if not hasattr(self, "_support_points"):
+            return super()._rows(X)
+        support = self._support_points
+        points = self._read_points(X, reset=False)
+        return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
+
+    def _kernel_notes(self) -> Any:
+        if not hasattr(self, "_support_points"):
+            return super()._kernel_notes()
+        return {}, [f"kernel {self.kernel_!r}"]
+
+    def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
+        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
 
     def _parts(self) -> tuple[Loss, Any]:
         return Hinge(), penalty_of(self.penalty)

@@ -1,0 +1,40 @@
+"""Kernels by name."""
+
+from typing import Any
+
+from gramian.kernels.base import Kernel
+from gramian.kernels.stationary import RBF, Laplacian, Matern
+from gramian.kernels.vectors import Cosine, Linear, Polynomial, Sigmoid
+
+NAMED: dict[str, Kernel] = {
+    "cosine": Cosine(),
+    "laplacian": Laplacian("auto"),
+    "linear": Linear(),
+    "matern": Matern("auto"),
+    "polynomial": Polynomial(),
+    "rbf": RBF("auto"),
+    "sigmoid": Sigmoid(),
+}
+
+
+def kernel_of(value: Any) -> Kernel:
+    """A kernel from its name or itself; None is linear. Named ones set their length scale from the data.
+
+    >>> kernel_of("rbf")
+    RBF(length_scale='auto')
+    """
+    if value is None:
+        return Linear()
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
+    import difflib
+
+    near = difflib.get_close_matches(value, NAMED, n=1) if isinstance(value, str) else []
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    kind = "; give an instance of it, such as RBF()" if isinstance(value, type) and issubclass(value, Kernel) else ""
+    raise ValueError(
+        f"kernel is {value!r}{kind}; it must be None (linear), one of {', '.join(map(repr, NAMED))}, or an object of "
+        f"gm.kernels.{hint}"
+    )

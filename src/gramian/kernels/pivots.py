@@ -1,0 +1,99 @@
+"""A factor K ≈ F Fᵀ of low rank, from the rows that matter: nothing of size n × n is formed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from gramian.kernels.base import Kernel
+
+Floats = NDArray[np.float64]
+BLOCK = 64  # pivots taken at once
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Pivots:
+    """Rows that stand for all: k(x, x') ≈ φ(x)ᵀφ(x') with φ(x) = R⁻ᵀ k(P, x), exact where x or x' is one of them.
+
+    Attributes
+    ----------
+    index : array (r,)
+        The rows chosen.
+    R : array (r, r)
+        Upper triangle with K_PP = RᵀR.
+    left : float
+        Share of the trace of K that is left out.
+    """
+
+    kernel: Kernel
+    points: Any
+    index: NDArray[np.int64]
+    R: Floats
+    left: float
+
+    def features(self, points: Any) -> Floats:
+        """φ of prepared points, (n, r)."""
+        return self.turned(self.kernel.block(points, self.points))
+
+    def turned(self, block: Floats) -> Floats:
+        """From k(x, P) to φ(x)."""
+        return np.asarray(sl.solve_triangular(self.R, block.T, trans="T", lower=False, check_finite=False).T)
+
+    def dual(self, coef: Floats) -> Floats:
+        """Coefficients of k(·, P) from those of φ."""
+        return np.asarray(sl.solve_triangular(self.R, coef, lower=False, check_finite=False))
+
+
+def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-12, seed: int = 0) -> tuple[Pivots, Floats]:
+    """Pivots and F (n, r): rows drawn with the share of their trace that is not yet explained, block by block.
+
+    O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
+    """
+    n = len(points)
+    left = kernel.diag(points).astype(np.float64).copy()
+    total = float(left.sum()) or 1.0
+    rng = np.random.default_rng(seed)
+    F = np.zeros((n, min(rank, n)))
+    chosen: list[int] = []
+    while len(chosen) < F.shape[1] and left.sum() > tol * total:
+        k = len(chosen)
+        size = min(BLOCK, F.shape[1] - k)
+        left[chosen] = 0.0
+        if (left > 0).sum() == 0:
+            break
+        count = min(size, int((left > 0).sum()))
+        some = np.sort(rng.choice(n, size=count, replace=False, p=left / left.sum()))
+        rows = kernel.block(points, points[some]) - F[:, :k] @ F[some, :k].T
+        inner = rows[some]
+        keep, L = _independent(inner, left[some])
+        if not len(keep):
+            left[some] = 0.0
+            continue
+        new = sl.solve_triangular(L, rows[:, keep].T, lower=True, check_finite=False).T
+        F[:, k : k + len(keep)] = new
+        chosen += some[keep].tolist()
+        left = np.maximum(left - (new**2).sum(axis=1), 0.0)
+        left[left < ROUNDING * total / n] = 0.0
+        left[some] = 0.0
+    F = F[:, : len(chosen)]
+    index = np.array(chosen, dtype=np.int64)
+    R = np.tril(F[index]).T
+    return Pivots(kernel, points[index], index, np.ascontiguousarray(R), float(left.sum()) / total), F
+
+
+def _independent(inner: Floats, diagonal: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Which of some rows are independent of those before, and the Cholesky factor of their matrix."""
+    keep: list[int] = []
+    m = len(inner)
+    L = np.zeros((m, m))
+    for j in range(m):
+        k = len(keep)
+        row = sl.solve_triangular(L[:k, :k], inner[keep, j], lower=True, check_finite=False) if k else np.empty(0)
+        rest = float(inner[j, j] - row @ row)
+        if rest > 1e-10 * max(float(diagonal[j]), 1e-300):
+            L[k, :k], L[k, k] = row, np.sqrt(rest)
+            keep.append(j)
+    return np.array(keep, dtype=np.int64), L[: len(keep), : len(keep)]

@@ -1,0 +1,269 @@
+"""Kernels of changed points or changed features: scaled, warped, normalised, centred."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.kernels.base import ATOM, CELLS, Kernel, within
+from gramian.kernels.combine import One
+from gramian.kernels.points import Together, is_table, vectors
+from gramian.kernels.validity import Validity, proven
+from gramian.rows import parallel_map
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaledBy(One):
+    """f(x) k(x, x') f(x'), written `k.scaled_by(f)`. `f` takes all points and gives one number for each.
+
+    >>> from gramian.kernels import Constant
+    >>> Constant().scaled_by(lambda X: X[:, 0])([[2.0], [3.0]])
+    array([[4., 6.],
+           [6., 9.]])
+    """
+
+    base: Kernel
+    f: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_unless_callable(self, self.f)
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def points(self, X: Any) -> Together:
+        X = vectors(X) if self.base.takes_rows else X
+        return Together(self.base.points(X), self._numbers(X))
+
+    def block(self, A: Together, B: Together) -> Floats:
+        (a, f), (b, g) = A.parts, B.parts
+        found = self.base.block(a, b)
+        found *= f[:, None]
+        found *= g
+        return found
+
+    def diag(self, A: Together) -> Floats:
+        a, f = A.parts
+        return self.base.diag(a) * f**2
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        return self.base.features(X, terms) * self._numbers(X)[:, None]
+
+    def proof(self) -> Validity:
+        return proven(self, "f(x) k(x, x') f(x'): the features of a kernel times f(x)", self.base.proof())
+
+    def text(self) -> tuple[str, int]:
+        return f"{within(self.base, ATOM)}.scaled_by({_named(self.f)})", ATOM
+
+    def _numbers(self, X: Any) -> Floats:
+        given = _given(X)
+        n = _count(given)
+        found = np.asarray(self.f(given), dtype=np.float64)
+        if found.size != n or found.ndim > 2:
+            raise ValueError(
+                f"f of scaled_by gives shape {found.shape} for {n} points; it must give one number for each."
+            )
+        found = found.reshape(n)
+        if not np.isfinite(found).all():
+            raise ValueError(f"f of scaled_by gives NaN or infinity at point {int((~np.isfinite(found)).argmax())}.")
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Warped(One):
+    """k(f(x), f(x')), written `k.warp(f)`. `f` takes all points and gives as many new ones.
+
+    >>> import numpy as np
+    >>> from gramian.kernels import Linear
+    >>> Linear().warp(np.log2)([[2.0], [8.0]])
+    array([[1., 3.],
+           [3., 9.]])
+    """
+
+    base: Kernel
+    f: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _refuse_unless_callable(self, self.f)
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def points(self, X: Any) -> Any:
+        return self.base.points(self._moved(X))
+
+    def block(self, A: Any, B: Any) -> Floats:
+        return self.base.block(A, B)
+
+    def diag(self, A: Any) -> Floats:
+        return self.base.diag(A)
+
+    def fitted(self, X: Any) -> Kernel:
+        return replace(self, base=self.base.fitted(self._moved(X))) if self.waits_for() else self
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        return self.base.features(self._moved(X), terms)
+
+    def proof(self) -> Validity:
+        return proven(self, "a kernel of points f(x)", self.base.proof())
+
+    def text(self) -> tuple[str, int]:
+        return f"{within(self.base, ATOM)}.warp({_named(self.f)})", ATOM
+
+    def _moved(self, X: Any) -> Any:
+        given = _given(X)
+        n = _count(given)
+        found = self.f(given)
+        if isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind in "fiub":
+            found = found[:, None]
+        m = _count(found)
+        if m != n:
+            raise ValueError(f"f of warp gives {m} points for {n}; it must give one for each.")
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Normalized(One):
+    """k(x, x') / √(k(x, x) k(x', x')), written `k.normalized()`: every point gets length one; 0 where k(x, x) is 0.
+
+    >>> from gramian.kernels import Linear
+    >>> Linear().normalized()([[1.0, 0.0], [3.0, 3.0]]).round(3)
+    array([[1.   , 0.707],
+           [0.707, 1.   ]])
+    """
+
+    base: Kernel
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def points(self, X: Any) -> Together:
+        A = self.base.points(X)
+        size = self.base.diag(A)
+        if (size < 0).any():
+            raise ValueError(
+                f"{self.base!r} is negative at point {int((size < 0).argmax())} with itself, so it is not a kernel and "
+                "cannot be normalised."
+            )
+        some = size > 0
+        return Together(A, np.where(some, 1.0 / np.sqrt(np.where(some, size, 1.0)), 0.0))
+
+    def block(self, A: Together, B: Together) -> Floats:
+        (a, f), (b, g) = A.parts, B.parts
+        found = self.base.block(a, b)
+        found *= f[:, None]
+        found *= g
+        return found
+
+    def diag(self, A: Together) -> Floats:
+        return (A.parts[1] > 0).astype(np.float64)
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        return self.base.features(X, terms) * self.points(X).parts[1][:, None]
+
+    def proof(self) -> Validity:
+        return proven(self, "the features of a kernel, each point's divided by their length", self.base.proof())
+
+    def text(self) -> tuple[str, int]:
+        return f"{within(self.base, ATOM)}.normalized()", ATOM
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Centered(One):
+    """The kernel of features less their mean over reference points r, written `k.centered()`.
+
+    k(x, x') − mean_r k(x, r) − mean_r k(r, x') + mean_{r, r'} k(r, r'). The reference is what `fitted` was given, or X
+    itself in `k(X)`. Every point costs k with all reference points, once.
+
+    >>> from gramian.kernels import Linear
+    >>> Linear().centered()([[1.0], [3.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    base: Kernel
+    reference: Any = field(default=None, repr=False)
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def waits_for(self) -> str | None:
+        return self.base.waits_for() or ("the centre is set from the data" if self.reference is None else None)
+
+    def fitted(self, X: Any) -> Kernel:
+        if self.waits_for() is None:
+            return self
+        base = self.base.fitted(X)
+        R = base.points(X)
+        return Centered(base, (R, float(np.mean(_means(base, R, R)))))
+
+    def points(self, X: Any) -> Together:
+        if self.reference is None:
+            raise ValueError("The centre of a centred kernel is not set yet; call k.fitted(X) first and use that.")
+        A = self.base.points(X)
+        return Together(A, _means(self.base, A, self.reference[0]))
+
+    def block(self, A: Together, B: Together) -> Floats:
+        (a, f), (b, g) = A.parts, B.parts
+        found = self.base.block(a, b)
+        found -= f[:, None]
+        found -= g
+        found += self.reference[1]
+        return found
+
+    def diag(self, A: Together) -> Floats:
+        a, f = A.parts
+        return self.base.diag(a) - 2.0 * f + self.reference[1]
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        found = self.base.features(X, terms)
+        if self.reference is None:
+            return found - found.mean(axis=0)
+        if not self.base.takes_rows:
+            return super().features(X, terms)
+        return found - self.base.features(self.reference[0], terms).mean(axis=0)
+
+    def proof(self) -> Validity:
+        return proven(self, "the features of a kernel less their mean", self.base.proof())
+
+    def key(self) -> Any:
+        known = None if self.reference is None else (self.base.diag(self.reference[0]).tobytes(), self.reference[1])
+        return ("Centered", self.base.key(), known)
+
+    def text(self) -> tuple[str, int]:
+        return f"{within(self.base, ATOM)}.centered()", ATOM
+
+
+def _means(kernel: Kernel, A: Any, R: Any) -> Floats:
+    """The mean of k(x, r) over r for every x."""
+    step = max(CELLS // len(R), 16)
+    starts = range(0, len(A), step)
+    return np.concatenate(parallel_map(lambda i: kernel.block(A[i : i + step], R).mean(axis=1), starts))
+
+
+def _given(X: Any) -> Any:
+    """What functions of the points get: rows of numbers as an array, whatever table they came in; else X as it is."""
+    return vectors(X).X if is_table(X) else X
+
+
+def _count(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _refuse_unless_callable(kernel: Kernel, f: Any) -> None:
+    if not callable(f):
+        raise TypeError(f"f of {type(kernel).__name__} is {f!r}; it must be a function of the points.")
+
+
+def _named(f: Any) -> str:
+    return str(getattr(f, "__name__", None) or repr(f))

@@ -1,0 +1,181 @@
+"""Ridge regression with a kernel."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from gramian.kernels.pivots import pivots
+from gramian.models.base import Interval
+from gramian.models.kernelised import MappedRows
+from gramian.models.parameters import choice, number
+from gramian.rows import Rows, parallel_map, single_threaded_blas
+from gramian.selection.scores import Scores
+from gramian.selection.shared import select
+from gramian.selection.splits import plan
+from gramian.selection.strength import splits_of
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.kernel_ridge import Factor, KernelPath, Singular, dual_of
+
+Floats = NDArray[np.float64]
+EIGEN = 2500  # rows up to which a path of alphas comes from the whole kernel matrix
+RANK = 600  # of the factor that stands for it beyond
+PANEL = 512
+TOLERANCE = 1e-9
+
+
+class KernelRidge:
+    """What `Ridge(kernel=…)` fits: β and b with f(x) = b + Σ β_i k(x, x_i), and what intervals need."""
+
+    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any) -> None:
+        self.intercept = bool(model.fit_intercept)
+        points, target = model._fit_points(X, y, sample_weight)
+        target.refuse_labels()
+        assert target.y is not None
+        weight = np.ones(len(points)) if target.weight is None else target.weight
+        used = np.flatnonzero(weight > 0)
+        self.kernel, self.points = model.kernel_, points[used]
+        self.Y, self.weight, self.one = target.y[used], weight[used], target.one_target
+        self.n = len(used)
+        for name in ("scores_", "path_"):
+            if hasattr(model, name):
+                delattr(model, name)
+        self.alpha = self._select(model, grid) if alpha is None else alpha
+        self._solve()
+        self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
+        self.whole[used] = self.beta
+
+    # the choice of alpha
+
+    def _select(self, model: Any, grid: Any) -> float:
+        fixed = not isinstance(grid, int)
+        scale = float(self.kernel.diag(self.points).mean()) or 1.0
+        alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
+        rows = MappedRows(self.points, 1, lambda p: np.zeros((len(p), 1)))
+        plans = plan(model.cv, rows)
+        F = None if self.n <= EIGEN else pivots(self.kernel, self.points, RANK)[1]
+        K = self._matrix() if F is None else None
+        if plans[0].leave_one_out:
+            path = KernelPath(self.Y, self.weight, self.intercept, K=K, F=F)
+
+            def losses(some: Floats) -> tuple[Floats, Floats | None]:
+                squares = [(path.missed(float(a)) ** 2).mean(axis=1) for a in some]
+                return np.array(squares), self.weight
+        else:
+            if F is None:
+                F = _root(K)
+            splits = splits_of(model.cv, rows)
+            paths = [
+                KernelPath(self.Y[train], self.weight[train], self.intercept, F=F[train]) for train, _ in splits
+            ]
+
+            def losses(some: Floats) -> tuple[Floats, Floats | None]:
+                return np.array([[self._missed(m, F, *s, a) for m, s in zip(paths, splits, strict=True)] for a in some]), None
+
+        limits = (1e-14 * scale, 1e6 * scale)
+        scores: Scores = select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
+        model.scores_ = scores
+        return float(scores.alphas[scores.chosen])
+
+    def _missed(self, path: KernelPath, F: Floats, train: Any, test: Any, alpha: float) -> float:
+        lam = alpha * float(path.weight.sum())
+        both, _ = path._solve(np.column_stack([path.Y, np.ones(len(path.Y))]), lam)
+        b = both[:, :-1].sum(axis=0) / both[:, -1].sum() if self.intercept else np.zeros(self.Y.shape[1])
+        beta = both[:, :-1] - np.outer(both[:, -1], b)
+        f = F[test] @ (F[train].T @ beta) + b
+        w = self.weight[test]
+        return float(w @ ((self.Y[test] - f) ** 2).mean(axis=1) / w.sum())
+
+    # one alpha
+
+    def _matrix(self) -> Floats:
+        K = np.empty((self.n, self.n))
+
+        def panel(i: int) -> None:
+            K[i : i + PANEL, i:] = self.kernel.block(self.points[i : i + PANEL], self.points[i:])
+
+        with single_threaded_blas():
+            parallel_map(panel, range(0, self.n, PANEL))
+        lower = np.tril_indices(min(PANEL, self.n), -1)
+        for i in range(0, self.n, PANEL):
+            size = min(PANEL, self.n - i)
+            corner = K[i : i + size, i : i + size]
+            inside = lower if size == PANEL else np.tril_indices(size, -1)
+            corner[inside] = corner.T[inside]
+            K[i + size :, i : i + size] = K[i : i + size, i + size :].T
+        return K
+
+    def _solve(self) -> None:
+        factor: Any = Factor(self._matrix(), self.weight, self.alpha)
+        how = "Cholesky"
+        if factor.failed:
+            factor, how = Singular(self._matrix(), self.weight, self.alpha), "eigendecomposition"
+        beta, b = dual_of(factor, self.Y, self.intercept)
+        left = self._left(beta, b, factor.lam)
+        again, shift = dual_of(factor, left, self.intercept)
+        if np.isfinite(again).all():  # one step of refinement
+            better = self._left(beta + again, b + shift, factor.lam)
+            if np.abs(better).max() < np.abs(left).max():
+                beta, b, left = beta + again, b + shift, better
+        self.factor, self.beta, self.b = factor, beta, b
+        size = float(np.abs(self.Y).max()) or 1.0
+        value = float(np.abs(left).max()) / size
+        note = "" if how == "Cholesky" else "The kernel matrix has no Cholesky factor: the shortest solution is taken."
+        self.certificate = Certificate("gradient", value, TOLERANCE, value <= TOLERANCE, self.n, float("nan"), "rows", note=note)
+        self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
+
+    def _left(self, beta: Floats, b: Floats, lam: float) -> Floats:
+        """y − b − Kβ − λ D⁻¹ β: nothing at the optimum."""
+        f = self.times(self.points, beta)
+        return self.Y - b - f - lam * beta / self.weight[:, None]
+
+    def times(self, points: Any, beta: Floats) -> Floats:
+        """k(x, X) β of other points."""
+
+        def panel(i: int) -> Floats:
+            return np.asarray(self.kernel.block(points[i : i + PANEL], self.points) @ beta)
+
+        with single_threaded_blas():
+            return np.concatenate(parallel_map(panel, range(0, len(points), PANEL)))
+
+    def predict(self, points: Any) -> Floats:
+        """f of new points, (n, t)."""
+        return self.times(points, self.beta) + self.b
+
+    # uncertainty: the Gaussian process whose mean this is
+
+    @property
+    def noise(self) -> Floats:
+        """The variance of the noise (t,): λ times that of the process, by restricted maximum likelihood."""
+        freedom = max(self.n - int(self.intercept), 1)
+        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / freedom
+
+    def interval(self, points: Any, level: float, of: str) -> Interval:
+        """Mean and ends: the process is uncertain where there are no rows nearby."""
+        number("interval", level, low=0.0, high=1.0, open_low=True)
+        choice("interval_of", of, ("observation", "mean"))
+        if self.factor.lam == 0:
+            raise ValueError("alpha=0 interpolates: there is no noise, and no interval. Give alpha above 0.")
+        mean = self.predict(points)
+        own = self.kernel.diag(points)
+        ones = self.factor.half(np.ones((self.n, 1)))
+
+        def panel(i: int) -> Floats:
+            half = self.factor.half(self.kernel.block(self.points, points[i : i + PANEL]))
+            found = own[i : i + PANEL] - (half**2).sum(axis=0)
+            if self.intercept:
+                found = found + (1.0 - ones[:, 0] @ half) ** 2 / float((ones**2).sum())
+            return np.maximum(found, 0.0)
+
+        variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
+        total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
+        width = float(stdtrit(max(self.n - int(self.intercept), 1), 0.5 + level / 2.0)) * total
+        shape = (lambda v: v[:, 0]) if self.one else (lambda v: v)
+        return Interval(shape(mean), shape(mean - width), shape(mean + width))
+
+
+def _root(K: Any) -> Floats:
+    values, vectors = np.linalg.eigh(K)
+    keep = values > 1e-14 * max(float(values[-1]), 1e-300)
+    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))

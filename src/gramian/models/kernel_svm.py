@@ -1,0 +1,176 @@
+"""Support vector machines with a kernel: their dual problems on shared rows of the kernel matrix."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.models.calibration import calibrate
+from gramian.models.codes import code_matrix
+from gramian.rows import MemoryRows
+from gramian.selection.scores import Scores
+from gramian.selection.shared import select
+from gramian.selection.strength import splits_of
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.kernel_rows import KernelRows
+from gramian.solvers.smo import Dual, Found, minimise
+
+Floats = NDArray[np.float64]
+LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
+FIRST = 1e-3  # violation of optimality in units of the margin
+GRID = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """One binary machine: β over all rows, its offset, the objective, its duality gap, and the norm of the function."""
+
+    beta: Floats
+    f: Floats
+    offset: float
+    value: float
+    gap: float
+    norm: float
+    rounds: int
+
+
+def train(
+    rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, tol: float, start: Floats | None = None
+) -> Machine:
+    """The hinge loss and alpha ‖f‖² over the rows of positive weight; the others have no dual variable."""
+    total = float(weight.sum())
+    C = weight / (2.0 * alpha * total)
+    dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
+    eps, beta, rounds = FIRST, start, 0
+    while True:
+        found = minimise(dual, rows, beta, tol=eps)
+        rounds += found.rounds
+        value, gap = _gap(dual, found, sign, C, alpha)
+        if gap <= tol or eps < 1e-9 or found.violation > eps:
+            break
+        eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
+        beta = found.beta
+    norm = float(np.sqrt(max(found.beta @ found.f, 0.0)))
+    return Machine(found.beta, found.f, found.offset, value, gap, norm, rounds)
+
+
+def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
+    """The objective, and by how much of it the dual lies below."""
+    square = float(found.beta @ found.f)
+    slack = float(C @ np.maximum(0.0, 1.0 - sign * (found.f + found.offset)))
+    primal = 0.5 * square + slack
+    lower = float(dual.c @ found.beta) - 0.5 * square
+    return 2.0 * alpha * primal, max(primal - lower, 0.0) / max(abs(primal), 1e-300)
+
+
+class KernelClassifier:
+    """Fits the binary machines of an `SVC` with a kernel, its alpha, and its probabilities."""
+
+    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any) -> None:
+        points, target = model._fit_points(X, y, sample_weight)
+        coded = model._labelled_target(target)
+        block = coded.collect()
+        self.codes = block.y[:, 0].astype(np.int64)
+        self.weight = np.ones(coded.n) if block.weight is None else block.weight
+        self.points, self.intercept = points, bool(model.fit_intercept)
+        self.tol = max(float(model.tol), LEAST_TOL)
+        k = len(model.classes_)
+        self.words = code_matrix(model.multiclass_, k, model.code, model.random_state).T
+        model.code_ = self.words.T
+        self.rows = KernelRows(model.kernel_, points)
+        self.cv, self.n = model.cv, len(points)
+        if alpha is None:
+            alpha = self._choose(model, grid)
+        self.alpha = alpha
+        self.machines = [self._train(word, self.weight, alpha) for word in self.words]
+
+    def _train(self, word: Floats, weight: Floats, alpha: float, start: Any = None, tol: float | None = None) -> Machine:
+        part = word[self.codes]
+        sign = np.where(part == 0, 1.0, part)
+        return train(
+            self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start
+        )
+
+    def _splits(self) -> Any:
+        empty = MemoryRows(np.zeros((self.n, 1)), None, None)
+        return splits_of("loo" if self.cv == "loo" else self.cv, empty)
+
+    def _choose(self, model: Any, grid: Any) -> float:
+        fixed = not isinstance(grid, int)
+        scale = float(model.kernel_.diag(self.points).mean()) or 1.0
+        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, min(grid, GRID))
+        splits = self._splits()
+
+        def losses(some: Floats) -> tuple[Floats, None]:
+            table = np.empty((len(some), len(splits)))
+            for s, (_, test) in enumerate(splits):
+                weight = self.weight.copy()
+                weight[test] = 0.0
+                starts: list[Any] = [None] * len(self.words)
+                for a, alpha in enumerate(some):
+                    loss = 0.0
+                    for w, word in enumerate(self.words):
+                        found = self._train(word, weight, float(alpha), starts[w], 1e-3)
+                        if a + 1 < len(some):
+                            starts[w] = found.beta * (float(alpha) / float(some[a + 1]))
+                        part = word[self.codes[test]]
+                        hinge = np.maximum(0.0, 1.0 - part * (found.f[test] + found.offset)) * np.abs(part)
+                        loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(part)), 1e-300)
+                    table[a, s] = loss / len(self.words)
+            return table, None
+
+        scores: Scores = select(losses, alphas, rule=model.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
+        model.scores_ = scores
+        return float(scores.alphas[scores.chosen])
+
+    def finish(self, model: Any) -> None:
+        """What an `SVC` has after a fit."""
+        table = np.stack([m.beta for m in self.machines])
+        model.support_ = np.flatnonzero(table.any(axis=0))
+        model.dual_coef_ = table[:, model.support_]
+        model._support_points = self.points[model.support_]
+        if hasattr(model._support_points, "X"):
+            model.support_vectors_ = model._support_points.X
+        model.coef_ = model.dual_coef_
+        model.intercept_ = np.array([m.offset for m in self.machines])
+        model._norms = np.array([m.norm for m in self.machines])
+        with np.errstate(divide="ignore"):
+            margins = 2.0 / model._norms
+        model.margin_ = float(margins[0]) if len(margins) == 1 else margins
+        model.alpha_ = self.alpha
+        worst = max(self.machines, key=lambda m: m.gap)
+        note = "" if model.tol >= LEAST_TOL else f"Steps of two variables are held at a gap of {LEAST_TOL:g}."
+        model.certificate_ = Certificate(
+            "duality gap", worst.gap, self.tol, worst.gap <= self.tol, len(model.support_), float("nan"), "rows", note=note
+        )
+        model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on kernel rows that are kept in memory")
+        model.n_iter_ = max(m.rounds for m in self.machines)
+        model.objective_ = float(np.mean([m.value for m in self.machines]))
+        model.separated_, model.history_, model._covariances = False, [], [None]
+        model._weight, model._mean_loss = float(self.weight.sum()), float("nan")
+        model._calibration = calibrate(self._left_out(model), self.codes, self.weight)
+
+    def _left_out(self, model: Any) -> Floats:
+        """Decisions on rows that took no part in them, from five folds."""
+        found = np.zeros((self.n, len(self.words)))
+        for _, test in splits_of(5, MemoryRows(np.zeros((self.n, 1)), None, None)):
+            weight = self.weight.copy()
+            weight[test] = 0.0
+            for w, (word, machine) in enumerate(zip(self.words, self.machines, strict=True)):
+                again = self._train(word, weight, self.alpha, _without(machine.beta, test), 1e-3)
+                found[test, w] = again.f[test] + again.offset
+        return np.asarray(model._confidences(found, model._norms))
+
+
+def _without(beta: Floats, test: Any) -> Floats | None:
+    """β without some rows, balanced again by shrinking the larger side."""
+    found = beta.copy()
+    found[test] = 0.0
+    up, down = found[found > 0].sum(), -found[found < 0].sum()
+    if up <= 0 or down <= 0:
+        return None
+    least = min(up, down)
+    found[found > 0] *= least / up
+    found[found < 0] *= least / down
+    return found

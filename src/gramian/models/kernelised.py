@@ -1,0 +1,165 @@
+"""`kernel=` on linear models: points instead of columns, and a linear model on the rows of a factor of K."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gramian.kernels.base import Kernel
+from gramian.kernels.named import kernel_of
+from gramian.kernels.pivots import Pivots, pivots
+from gramian.kernels.points import is_table
+from gramian.models.composed import penalty_of
+from gramian.objective.penalties import L2
+from gramian.rows import Block, MemoryRows, Rows, scan
+
+Floats = NDArray[np.float64]
+EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
+
+
+class MappedRows(Rows):
+    """Points as rows of numbers, by a map that is applied block by block."""
+
+    def __init__(self, points: Any, d: int, turn: Callable[[Any], Floats]) -> None:
+        self.points, self.turn = points, turn
+        self.n, self.d, self.names = len(points), d, None
+        self.target_names, self.one_target = (), True
+        self.precision = float(np.finfo(np.float64).eps)
+        self.weighted = self.is_sparse = False
+
+    def block(self, start: int, stop: int) -> Block:
+        return Block(self.turn(self.points[start:stop]), None, None, start)
+
+
+class Kernelised:
+    """Estimators with `kernel` and `rank`: reading points, and the factor that stands for the kernel matrix."""
+
+    kernel: Any
+    rank: Any
+    kernel_: Kernel
+    coef_: Any
+    dual_coef_: Any
+    _pivots: Pivots
+
+    def _read_points(self, X: Any, *, reset: bool) -> Any:
+        """Points of the kernel; tables are checked for their columns as everywhere."""
+        if isinstance(X, Rows):
+            X = X.collect().X
+        if is_table(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if reset:
+                self.n_features_in_ = int(np.shape(X)[1]) if hasattr(X, "shape") else len(X[0])
+        return (self.kernel_ if hasattr(self, "kernel_") else kernel_of(self.kernel)).points(X)
+
+    def _fit_points(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, MemoryRows]:
+        """Points, and rows of nothing but their target and weights; sets `kernel_`."""
+        if isinstance(X, Rows) and y is None:
+            block = X.collect()
+            target: Any = MemoryRows(
+                np.zeros((X.n, 1)), block.y, block.weight, target_names=X.target_names, one_target=X.one_target,
+                labels=X.labels, target_type=X.target_type,
+            )  # fmt: skip
+            X = block.X
+        elif y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        else:
+            target = None
+        kernel = kernel_of(self.kernel)
+        refuse_invalid(kernel)
+        if hasattr(self, "kernel_"):
+            del self.kernel_
+        table = is_table(X)
+        self.kernel_ = kernel.fitted(X)
+        points = self._read_points(X, reset=True)
+        if not table and hasattr(self, "n_features_in_"):
+            del self.n_features_in_
+        if target is None:
+            target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
+        return points, target
+
+    # what linear models call
+
+    def _source(self, X: Any, y: Any, sample_weight: Any, *, sums: bool = True) -> Any:
+        self._forget()
+        if self.kernel is None:
+            return super()._source(X, y, sample_weight, sums=sums)  # type: ignore[misc]
+        rows = self._factor_rows(X, y, sample_weight)
+        rows.refuse_labels()
+        return rows
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        self._forget()
+        if self.kernel is None:
+            return super()._labelled(X, y, sample_weight)  # type: ignore[misc]
+        rows = self._factor_rows(X, y, sample_weight)
+        names = ("n_features_in_", "feature_names_in_")
+        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        found = super()._labelled(rows, None, None)  # type: ignore[misc]
+        for name in names:
+            if hasattr(self, name):
+                delattr(self, name)
+        self.__dict__.update(known)
+        return found
+
+    def _rows(self, X: Any) -> Rows:
+        return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]
+
+    def _kernel_notes(self) -> Any:
+        """For `summary`: no table of coefficients, but the kernel and its rank; None without a kernel."""
+        if not hasattr(self, "_pivots"):
+            return None
+        chosen = self._pivots
+        return {}, [f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left"]
+
+    def _forget(self) -> None:
+        if self.kernel is None and self.rank is not None:
+            raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
+        for name in ("kernel_", "_pivots", "dual_coef_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _set_kernel_dual(self) -> None:
+        """`dual_coef_`: the coefficients of k(·, P), P the rows that stand for all."""
+        if hasattr(self, "_pivots"):
+            self.dual_coef_ = self._pivots.dual(np.atleast_2d(self.coef_).T).T.reshape(np.shape(self.coef_))
+
+    def _factor_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:
+        """Rows F of a factor K ≈ F Fᵀ with the target: what a linear model with ‖w‖² is fitted to."""
+        penalty = penalty_of(getattr(self, "penalty", "l2"))
+        if not isinstance(penalty, L2):
+            raise ValueError(
+                f"With kernel= the penalty is the norm of the function: penalty must be 'l2', not {penalty!r}."
+            )
+        points, target = self._fit_points(X, y, sample_weight)
+        n = len(points)
+        rank = n if self.rank is None else self._rank(n)
+        self._pivots, F = pivots(self.kernel_, points, min(rank, n if self.rank is not None else EXACT_RANK))
+        return MemoryRows(
+            F, target.y, target.weight, target_names=target.target_names, one_target=target.one_target,
+            labels=target.labels, target_type=target.target_type,
+        )  # fmt: skip
+
+    def _rank(self, n: int) -> int:
+        rank = self.rank
+        if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 1:
+            raise ValueError(f"rank is {rank!r}; it must be None or a whole number of at least 1.")
+        return min(int(rank), n)
+
+    def _kernel_rows(self, X: Any) -> Rows:
+        """New points as rows of the features that were fitted."""
+        check_is_fitted(self)
+        points = self._read_points(X, reset=False)
+        chosen = self._pivots
+        return MappedRows(points, len(chosen.index), chosen.features)
+
+
+def refuse_invalid(kernel: Kernel) -> None:
+    """Raise where a kernel is proven not to be one."""
+    found = kernel.proof()
+    if found.valid is False:
+        raise ValueError(
+            f"{kernel!r} is no kernel: {found.rule}. `str(kernel.validity())` shows why. To insist, wrap it: "
+            "gm.kernels.Custom(lambda X, Z: kernel(X, Z))."
+        )

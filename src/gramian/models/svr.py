@@ -1,0 +1,262 @@
+"""Support vector regression, and the region where rows are: the dual solver of support vector machines, used twice."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gramian.models import parameters
+from gramian.models.base import LinearModel
+from gramian.models.kernelised import Kernelised, MappedRows
+from gramian.models.summary import Summary
+from gramian.rows import MemoryRows, Rows
+from gramian.selection.scores import Scores
+from gramian.selection.shared import select
+from gramian.selection.strength import splits_of
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.kernel_rows import KernelRows
+from gramian.solvers.smo import Dual, Found, by_row, minimise
+
+Floats = NDArray[np.float64]
+GRID = 8
+LEAST_TOL = 1e-6
+
+
+class SupportPoints(Kernelised):
+    """Estimators whose function is a sum of kernels at the rows that matter."""
+
+    rank: Any = None
+    _support_points: Any
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        support = self._support_points
+        return MappedRows(self._read_points(X, reset=False), len(support), lambda some: self.kernel_.block(some, support))
+
+    def _keep_support(self, points: Any, beta: Floats) -> None:
+        self.support_ = np.flatnonzero(beta)
+        self.dual_coef_ = beta[self.support_]
+        self._support_points = points[self.support_]
+        if hasattr(self._support_points, "X"):
+            self.support_vectors_ = self._support_points.X
+
+
+class SVR(SupportPoints, LinearModel):
+    """Regression that does not mind errors up to epsilon: max(0, |y − f| − epsilon), with a kernel.
+
+    Minimises (1/Σw) Σ w max(0, |y − f(x)| − epsilon) + alpha ‖f‖². scikit-learn's C is 1 / (2 n alpha).
+
+    Parameters
+    ----------
+    alpha : "auto" or float
+        Strength; "auto" chooses by cross-validation.
+    epsilon : float
+        Errors that cost nothing, in the units of y.
+    kernel : str or Kernel
+        "rbf", "linear", … or an object of `gm.kernels`.
+    alphas, cv, rule, fit_intercept, tol
+        As in `Regressor`; the gap is held at 1e-6.
+
+    Attributes
+    ----------
+    support_, dual_coef_, support_vectors_, intercept_, alpha_, kernel_, certificate_, solver_, n_iter_
+    scores_ : where alpha was chosen
+
+    Notes
+    -----
+    Two dual variables a row, solved on working sets of kernel rows, which every fold and every alpha shares.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 3.0]
+    >>> gm.SVR(alpha=1e-4, kernel="linear", epsilon=0.01).fit(X, y).predict([[1.5]]).round(2)
+    array([1.5])
+    """
+
+    def __init__(
+        self,
+        alpha: str | float = "auto",
+        *,
+        epsilon: float = 0.1,
+        kernel: Any = "rbf",
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+    ) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVR":
+        """Fit to (X, y) or `Rows`."""
+        alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
+        if alpha == 0:
+            raise ValueError("alpha is 0; support vector regression needs alpha above 0.")
+        epsilon = parameters.number("epsilon", self.epsilon, low=0.0)
+        tol = max(parameters.number("tol", self.tol, low=0.0, open_low=True), LEAST_TOL)
+        parameters.rule(self.rule)
+        parameters.flag("fit_intercept", self.fit_intercept)
+        if hasattr(self, "scores_"):
+            del self.scores_
+        points, target = self._fit_points(X, y, sample_weight)
+        target.refuse_labels()
+        assert target.y is not None
+        if target.y.shape[1] > 1:
+            raise ValueError(f"y has {target.y.shape[1]} columns; SVR fits one target, shape (n,).")
+        self._y, self._w = target.y[:, 0], np.ones(target.n) if target.weight is None else target.weight
+        if not np.isfinite(self._y).all():
+            raise ValueError("y contains NaN or infinity; every target must be a number.")
+        rows = KernelRows(self.kernel_, points)
+        if alpha is None:
+            alpha = self._choose(rows, points, grid, epsilon)
+        found, value, gap = self._train(rows, self._w, alpha, epsilon, tol)
+        self.alpha_, self.intercept_, self.n_iter_ = alpha, float(found.offset), max(found.rounds, 1)
+        self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
+        self.coef_ = self.dual_coef_
+        self.objective_ = value
+        self.certificate_ = Certificate(
+            "duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows"
+        )
+        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
+        del self._y, self._w
+        return self
+
+    def _dual(self, weight: Floats, alpha: float, epsilon: float) -> Dual:
+        C = weight / (2.0 * alpha * float(weight.sum()))
+        y, n, nothing = self._y, len(weight), np.zeros(len(weight))
+        return Dual(
+            np.concatenate([y - epsilon, y + epsilon]),
+            np.concatenate([nothing, -C]),
+            np.concatenate([C, nothing]),
+            np.tile(np.arange(n), 2),
+            bool(self.fit_intercept),
+        )
+
+    def _train(
+        self, rows: KernelRows, weight: Floats, alpha: float, epsilon: float, tol: float, start: Floats | None = None
+    ) -> tuple[Found, float, float]:
+        dual = self._dual(weight, alpha, epsilon)
+        unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
+        eps, beta = 1e-3 * unit, start
+        while True:
+            found = minimise(dual, rows, beta, tol=eps)
+            square = float(by_row(dual, found.beta, rows.n) @ found.f)
+            C = dual.high[: rows.n]
+            slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
+            primal, lower = 0.5 * square + slack, float(dual.c @ found.beta) - 0.5 * square
+            gap = max(primal - lower, 0.0) / max(abs(primal), 1e-9 * unit * float(C.sum()), 1e-300)
+            if gap <= tol or eps < 1e-10 * unit or found.violation > eps:
+                return found, 2.0 * alpha * primal, gap
+            eps, beta = min(eps / 10.0, eps * max(tol / gap, 1e-3)), found.beta
+
+    def _choose(self, rows: KernelRows, points: Any, grid: Any, epsilon: float) -> float:
+        fixed = not isinstance(grid, int)
+        unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
+        scale = (float(self.kernel_.diag(points).mean()) or 1.0) / unit
+        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
+        splits = splits_of(self.cv, MemoryRows(np.zeros((rows.n, 1)), None, None))
+
+        def losses(some: Floats) -> tuple[Floats, None]:
+            table = np.empty((len(some), len(splits)))
+            for s, (_, test) in enumerate(splits):
+                weight = self._w.copy()
+                weight[test] = 0.0
+                start: Floats | None = None
+                for a, alpha in enumerate(some):
+                    found, _, _ = self._train(rows, weight, float(alpha), epsilon, 1e-3, start)
+                    if a + 1 < len(some):
+                        start = found.beta * (float(alpha) / float(some[a + 1]))
+                    off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)
+                    table[a, s] = float(self._w[test] @ off) / max(float(self._w[test].sum()), 1e-300)
+            return table, None
+
+        self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
+        return float(self.scores_.alphas[self.scores_.chosen])
+
+    def _summary(self) -> Summary:
+        facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "epsilon": self.epsilon}
+        facts |= {"support vectors": len(self.support_), "objective": self.objective_}
+        return Summary(type(self).__name__, {}, facts, [str(self.scores_)] if hasattr(self, "scores_") else [])
+
+
+class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
+    """The region where most rows are: novelty is what lies outside.
+
+    Minimises ½ ‖f‖² − ρ + (1/(nu Σw)) Σ w max(0, ρ − f(x)): at most a share nu of the rows is outside, and at least that
+    share are support vectors.
+
+    Parameters
+    ----------
+    nu : float
+        Share of the rows that may be outside, above 0 and at most 1.
+    kernel : str or Kernel
+    tol : float
+        Violation of optimality that is left.
+
+    Attributes
+    ----------
+    support_, dual_coef_, support_vectors_, intercept_ (−ρ), offset_ (ρ), kernel_, certificate_, solver_, n_iter_
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X = [[0.0], [0.1], [-0.1], [0.05], [5.0]]
+    >>> gm.OneClassSVM(nu=0.3, kernel=gm.kernels.RBF(1.0)).fit(X).predict([[0.0], [9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(self, nu: float = 0.5, *, kernel: Any = "rbf", tol: float = 1e-6) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "OneClassSVM":
+        """Fit to the rows of X; y is ignored, as scikit-learn's pipelines give it."""
+        nu = parameters.number("nu", self.nu, low=0.0, high=1.0, open_low=True)
+        tol = parameters.number("tol", self.tol, low=0.0, open_low=True)
+        count = X.n if isinstance(X, Rows) else len(X) if not hasattr(X, "shape") else X.shape[0]
+        points, target = self._fit_points(X.collect().X if isinstance(X, Rows) else X, np.zeros(count), sample_weight)
+        weight = np.ones(len(points)) if target.weight is None else target.weight
+        rows = KernelRows(self.kernel_, points)
+        high = weight / (nu * float(weight.sum()))
+        beta = np.minimum(high, np.maximum(1.0 - (np.cumsum(high) - high), 0.0))
+        dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
+        size = float(self.kernel_.diag(points).mean()) or 1.0
+        found = minimise(dual, rows, beta, tol=tol * size)
+        self.intercept_, self.offset_ = float(found.offset), -float(found.offset)
+        self._keep_support(points, found.beta)
+        self.n_iter_ = max(found.rounds, 1)
+        value = found.violation / size
+        self.certificate_ = Certificate(
+            "violation of optimality", value, tol, value <= tol, len(self.support_), float("nan"), "rows"
+        )
+        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
+        return self
+
+    def score_samples(self, X: Any) -> Floats:
+        """f(x) = Σ β k(x, x_i): large where rows are many."""
+        rows = self._rows(X)
+        return np.concatenate(rows.sum(lambda block: [block.X @ self.dual_coef_]))
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x) − ρ: positive inside."""
+        return self.score_samples(X) + self.intercept_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """1 inside, −1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

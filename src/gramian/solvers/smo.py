@@ -1,0 +1,180 @@
+"""Dual problems of kernel machines: a quadratic within bounds, on working sets of rows of the kernel matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gramian.solvers.kernel_rows import KernelRows
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+WORKING = 2048  # variables solved for at once
+MOST_INNER = 100_000
+FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """min ½ βᵀKβ − cᵀβ for low ≤ β ≤ high, and Σβ = Σβ at the start where it is `balanced`.
+
+    Variable v belongs to row `row[v]` of the kernel matrix: regression has two variables a row.
+    """
+
+    c: Floats
+    low: Floats
+    high: Floats
+    row: Index
+    balanced: bool = True
+
+
+@dataclass(eq=False)
+class Found:
+    """β, the function f = Kβ at every row, the multiplier of the balance, and the violation that is left."""
+
+    beta: Floats
+    f: Floats
+    offset: float
+    violation: float
+    rounds: int
+    steps: int
+
+
+def minimise(
+    dual: Dual,
+    rows: KernelRows,
+    start: Floats | None = None,
+    *,
+    tol: float = 1e-4,
+    max_rounds: int = 10_000,
+    watch: Callable[[int, float], Any] | None = None,
+) -> Found:
+    """Working sets of the variables that violate optimality most, each solved by steps of two variables.
+
+    A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
+    in memory. The last rounds are on f in double precision.
+    """
+    beta = np.clip(np.zeros_like(dual.c), dual.low, dual.high) if start is None else start.copy()
+    f = rows.times(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
+    rounds = steps = 0
+    exact = True  # whether f is in double precision
+    while True:
+        G = f[dual.row] - dual.c
+        top, bottom = _ends(dual, beta, G)
+        violation = top - bottom
+        if violation <= tol or rounds >= max_rounds:
+            if exact or rounds >= max_rounds:
+                break
+            f, exact = rows.times(by_row(dual, beta, rows.n)), True
+            continue
+        work = _working_set(dual, beta, G)
+        block = rows.rows(dual.row[work])
+        K = block.columns(dual.row[work])
+        new, g = beta[work], G[work].copy()
+        enough = max(0.2 * tol, min(0.1 * violation, FIRM)) if violation > 10 * tol else 0.2 * tol
+        steps += solve_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, MOST_INNER)
+        change = new - beta[work]
+        beta[work] = new
+        rows.add(f, block, change)
+        exact = False
+        rounds += 1
+        if watch is not None and watch(rounds, violation) is True:
+            break
+    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
+    return Found(beta, f, offset, max(violation, 0.0), rounds, steps)
+
+
+def by_row(dual: Dual, beta: Floats, n: int) -> Floats:
+    """The coefficient of each row: the sum of its variables."""
+    return np.bincount(dual.row, beta, minlength=n)
+
+
+def _ends(dual: Dual, beta: Floats, G: Floats) -> tuple[float, float]:
+    """The largest −G of a variable that may grow, and the smallest of one that may shrink; 0 on the other side of each
+    where there is no balance to keep."""
+    top = float(np.max(-G, where=beta < dual.high, initial=-np.inf))
+    bottom = float(np.min(-G, where=beta > dual.low, initial=np.inf))
+    if dual.balanced:
+        return top, bottom
+    worst = max(top, -bottom, 0.0)
+    return worst, 0.0
+
+
+def _working_set(dual: Dual, beta: Floats, G: Floats) -> Index:
+    """Half of those that should grow most and half of those that should shrink most."""
+    size = min(WORKING, len(beta))
+    up = np.where(beta < dual.high, -G, -np.inf)
+    down = np.where(beta > dual.low, G, -np.inf)
+    if not dual.balanced:
+        score = np.maximum(up, down)
+        return np.sort(np.argpartition(-score, size - 1)[:size])
+    half = max(size // 2, 1)
+    chosen = np.zeros(len(beta), dtype=bool)
+    for score in (up, down):
+        best = np.argpartition(-score, half - 1)[:half] if half < len(score) else np.arange(len(score))
+        chosen[best[np.isfinite(score[best])]] = True
+    return np.flatnonzero(chosen)
+
+
+@njit(cache=True, nogil=True)
+def solve_small(
+    K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool, tol: float, most: int
+) -> int:  # pragma: no cover - compiled
+    """Steps of two variables (one, where there is no balance), the second chosen by the decrease; in place."""
+    q = len(beta)
+    for step in range(most):
+        i, top, bottom = -1, -np.inf, np.inf
+        for t in range(q):
+            if beta[t] < high[t] and -G[t] > top:
+                top, i = -G[t], t
+            if beta[t] > low[t] and -G[t] < bottom:
+                bottom = -G[t]
+        if not balanced:
+            if single(K, G, beta, low, high, tol):
+                return step
+            continue
+        if i < 0 or top - bottom <= tol:
+            return step
+        j, best, bend = -1, 0.0, 1.0
+        for t in range(q):
+            if beta[t] > low[t]:
+                off = top + G[t]
+                if off > 0.0:
+                    curve = K[i, i] + K[t, t] - 2.0 * K[i, t]
+                    curve = curve if curve > 1e-12 else 1e-12
+                    if off * off > best * curve:
+                        best, j, bend = off * off / curve, t, curve
+        if j < 0:
+            return step
+        change = (top + G[j]) / bend
+        change = min(change, high[i] - beta[i], beta[j] - low[j])
+        beta[i] = high[i] if change == high[i] - beta[i] else beta[i] + change
+        beta[j] = low[j] if change == beta[j] - low[j] else beta[j] - change
+        for t in range(q):
+            G[t] += change * (K[i, t] - K[j, t])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def single(K: Any, G: Any, beta: Any, low: Any, high: Any, tol: float) -> bool:  # pragma: no cover - compiled
+    """One step of the variable with the largest decrease; True where none violates by more than tol."""
+    best, i = 0.0, -1
+    worst = 0.0
+    for t in range(len(beta)):
+        g = G[t]
+        if (g < 0.0 and beta[t] < high[t]) or (g > 0.0 and beta[t] > low[t]):
+            worst = max(worst, abs(g))
+            gain = g * g / max(K[t, t], 1e-12)
+            if gain > best:
+                best, i = gain, t
+    if worst <= tol or i < 0:
+        return True
+    new = min(max(beta[i] - G[i] / max(K[i, i], 1e-12), low[i]), high[i])
+    change = new - beta[i]
+    beta[i] = new
+    for t in range(len(beta)):
+        G[t] += change * K[i, t]
+    return False
