@@ -11,7 +11,7 @@ from gramian.kernels.base import Kernel
 
 Floats = NDArray[np.float64]
 BLOCK = 64  # pivots taken at once
-ROUNDING = 1e-13
+ROUNDING = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Pivots:
         return np.asarray(sl.solve_triangular(self.R, coef, lower=False, check_finite=False))
 
 
-def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-12, seed: int = 0) -> tuple[Pivots, Floats]:
+def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: int = 0) -> tuple[Pivots, Floats]:
     """Pivots and F (n, r): rows drawn with the share of their trace that is not yet explained, block by block.
 
     O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
@@ -68,7 +68,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-12, seed: 
         some = np.sort(rng.choice(n, size=count, replace=False, p=left / left.sum()))
         rows = kernel.block(points, points[some]) - F[:, :k] @ F[some, :k].T
         inner = rows[some]
-        keep, L = _independent(inner, left[some])
+        keep, L = _independent(inner, ROUNDING * total / n)
         if not len(keep):
             left[some] = 0.0
             continue
@@ -84,7 +84,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-12, seed: 
     return Pivots(kernel, points[index], index, np.ascontiguousarray(R), float(left.sum()) / total), F
 
 
-def _independent(inner: Floats, diagonal: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _independent(inner: Floats, least: float) -> tuple[NDArray[np.int64], Floats]:
     """Which of some rows are independent of those before, and the Cholesky factor of their matrix."""
     keep: list[int] = []
     m = len(inner)
@@ -93,7 +93,7 @@ def _independent(inner: Floats, diagonal: Floats) -> tuple[NDArray[np.int64], Fl
         k = len(keep)
         row = sl.solve_triangular(L[:k, :k], inner[keep, j], lower=True, check_finite=False) if k else np.empty(0)
         rest = float(inner[j, j] - row @ row)
-        if rest > 1e-10 * max(float(diagonal[j]), 1e-300):
+        if rest > least:
             L[k, :k], L[k, k] = row, np.sqrt(rest)
             keep.append(j)
     return np.array(keep, dtype=np.int64), L[: len(keep), : len(keep)]

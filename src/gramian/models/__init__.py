@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.models.ridge": ["Ridge"],
         "gramian.models.sparse": ["ElasticNet", "Lasso"],
         "gramian.models.svm": ["SVC"],
+        "gramian.models.svr": ["SVR", "OneClassSVM"],
         "gramian.models.threshold": ["TunedThreshold"],
         "gramian.models.total": ["TotalLeastSquares"],
     },

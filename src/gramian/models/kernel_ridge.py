@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
+from sklearn.base import clone
 
 from gramian.kernels.pivots import pivots
+from gramian.models import parameters
 from gramian.models.base import Interval
 from gramian.models.kernelised import MappedRows
 from gramian.models.parameters import choice, number
@@ -28,7 +30,9 @@ TOLERANCE = 1e-9
 class KernelRidge:
     """What `Ridge(kernel=…)` fits: β and b with f(x) = b + Σ β_i k(x, x_i), and what intervals need."""
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any) -> None:
+    def __init__(
+        self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any, *, judged: bool = False
+    ) -> None:
         self.intercept = bool(model.fit_intercept)
         points, target = model._fit_points(X, y, sample_weight)
         target.refuse_labels()
@@ -42,6 +46,8 @@ class KernelRidge:
             if hasattr(model, name):
                 delattr(model, name)
         self.alpha = self._select(model, grid) if alpha is None else alpha
+        if judged:
+            return
         self._solve()
         self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
         self.whole[used] = self.beta
@@ -66,12 +72,12 @@ class KernelRidge:
             if F is None:
                 F = _root(K)
             splits = splits_of(model.cv, rows)
-            paths = [
-                KernelPath(self.Y[train], self.weight[train], self.intercept, F=F[train]) for train, _ in splits
-            ]
+            paths = [KernelPath(self.Y[train], self.weight[train], self.intercept, F=F[train]) for train, _ in splits]
 
             def losses(some: Floats) -> tuple[Floats, Floats | None]:
-                return np.array([[self._missed(m, F, *s, a) for m, s in zip(paths, splits, strict=True)] for a in some]), None
+                return np.array(
+                    [[self._missed(m, F, *s, a) for m, s in zip(paths, splits, strict=True)] for a in some]
+                ), None
 
         limits = (1e-14 * scale, 1e6 * scale)
         scores: Scores = select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
@@ -122,7 +128,9 @@ class KernelRidge:
         size = float(np.abs(self.Y).max()) or 1.0
         value = float(np.abs(left).max()) / size
         note = "" if how == "Cholesky" else "The kernel matrix has no Cholesky factor: the shortest solution is taken."
-        self.certificate = Certificate("gradient", value, TOLERANCE, value <= TOLERANCE, self.n, float("nan"), "rows", note=note)
+        self.certificate = Certificate(
+            "gradient", value, TOLERANCE, value <= TOLERANCE, self.n, float("nan"), "rows", note=note
+        )
         self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
 
     def _left(self, beta: Floats, b: Floats, lam: float) -> Floats:
@@ -171,8 +179,16 @@ class KernelRidge:
         variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
         total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
         width = float(stdtrit(max(self.n - int(self.intercept), 1), 0.5 + level / 2.0)) * total
-        shape = (lambda v: v[:, 0]) if self.one else (lambda v: v)
-        return Interval(shape(mean), shape(mean - width), shape(mean + width))
+        ends = [mean, mean - width, mean + width]
+        return Interval(*(end[:, 0] if self.one else end for end in ends))
+
+
+def validation_loss(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """The smallest validation loss over alpha with a kernel, without the fit itself."""
+    trial = clone(model).set_params(kernel=kernel)
+    grid = trial.alphas if isinstance(trial.alpha, str) else [float(trial.alpha)]
+    KernelRidge(trial, X, y, sample_weight, None, parameters.alphas(grid), judged=True)
+    return float(trial.scores_.mean[trial.scores_.chosen])
 
 
 def _root(K: Any) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.models.calibration import calibrate
+from gramian.models.calibration import Calibration, calibrate
 from gramian.models.codes import code_matrix
 from gramian.rows import MemoryRows
 from gramian.selection.scores import Scores
@@ -36,7 +36,13 @@ class Machine:
 
 
 def train(
-    rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, tol: float, start: Floats | None = None
+    rows: KernelRows,
+    sign: Floats,
+    weight: Floats,
+    alpha: float,
+    intercept: bool,
+    tol: float,
+    start: Floats | None = None,
 ) -> Machine:
     """The hinge loss and alpha ‖f‖² over the rows of positive weight; the others have no dual variable."""
     total = float(weight.sum())
@@ -51,7 +57,7 @@ def train(
             break
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
         beta = found.beta
-    norm = float(np.sqrt(max(found.beta @ found.f, 0.0)))
+    norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
     return Machine(found.beta, found.f, found.offset, value, gap, norm, rounds)
 
 
@@ -85,12 +91,12 @@ class KernelClassifier:
         self.alpha = alpha
         self.machines = [self._train(word, self.weight, alpha) for word in self.words]
 
-    def _train(self, word: Floats, weight: Floats, alpha: float, start: Any = None, tol: float | None = None) -> Machine:
+    def _train(
+        self, word: Floats, weight: Floats, alpha: float, start: Any = None, tol: float | None = None
+    ) -> Machine:
         part = word[self.codes]
         sign = np.where(part == 0, 1.0, part)
-        return train(
-            self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start
-        )
+        return train(self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
 
     def _splits(self) -> Any:
         empty = MemoryRows(np.zeros((self.n, 1)), None, None)
@@ -142,14 +148,28 @@ class KernelClassifier:
         worst = max(self.machines, key=lambda m: m.gap)
         note = "" if model.tol >= LEAST_TOL else f"Steps of two variables are held at a gap of {LEAST_TOL:g}."
         model.certificate_ = Certificate(
-            "duality gap", worst.gap, self.tol, worst.gap <= self.tol, len(model.support_), float("nan"), "rows", note=note
+            "duality gap",
+            worst.gap,
+            self.tol,
+            worst.gap <= self.tol,
+            len(model.support_),
+            float("nan"),
+            "rows",
+            note=note,
         )
         model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on kernel rows that are kept in memory")
         model.n_iter_ = max(m.rounds for m in self.machines)
         model.objective_ = float(np.mean([m.value for m in self.machines]))
         model.separated_, model.history_, model._covariances = False, [], [None]
         model._weight, model._mean_loss = float(self.weight.sum()), float("nan")
-        model._calibration = calibrate(self._left_out(model), self.codes, self.weight)
+        model._calibration, model._waiting = None, self
+        self.rows.release()
+
+    def calibrated(self, model: Any) -> Calibration:
+        """The map from decisions to probabilities: five more fits, made when probabilities are first asked for."""
+        found = calibrate(self._left_out(model), self.codes, self.weight)
+        self.rows.release()
+        return found
 
     def _left_out(self, model: Any) -> Floats:
         """Decisions on rows that took no part in them, from five folds."""

@@ -8,14 +8,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.given import Precomputed
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import is_table
 from gramian.models.composed import penalty_of
+from gramian.models.kernel_search import chosen, loss_of_fit, searched
 from gramian.objective.penalties import L2
 from gramian.rows import Block, MemoryRows, Rows, scan
 
 Floats = NDArray[np.float64]
+TRIED = 100  # points that a kernel without a proof is tried on
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
 
 
@@ -37,7 +40,7 @@ class Kernelised:
     """Estimators with `kernel` and `rank`: reading points, and the factor that stands for the kernel matrix."""
 
     kernel: Any
-    rank: Any
+    rank: Any = None
     kernel_: Kernel
     coef_: Any
     dual_coef_: Any
@@ -66,12 +69,16 @@ class Kernelised:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         else:
             target = None
-        kernel = kernel_of(self.kernel)
-        refuse_invalid(kernel)
-        if hasattr(self, "kernel_"):
-            del self.kernel_
+        for name in ("kernel_", "kernel_losses_"):
+            if hasattr(self, name):
+                delattr(self, name)
         table = is_table(X)
+        if searched(self.kernel):
+            kernel, self.kernel_losses_ = chosen(self, X, y if target is None else target.y[:, 0], sample_weight)
+        else:
+            kernel = kernel_of(self.kernel)
         self.kernel_ = kernel.fitted(X)
+        refuse_invalid(self.kernel_, X)
         points = self._read_points(X, reset=True)
         if not table and hasattr(self, "n_features_in_"):
             del self.n_features_in_
@@ -111,7 +118,9 @@ class Kernelised:
         if not hasattr(self, "_pivots"):
             return None
         chosen = self._pivots
-        return {}, [f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left"]
+        return {}, [
+            f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left"
+        ]
 
     def _forget(self) -> None:
         if self.kernel is None and self.rank is not None:
@@ -125,6 +134,23 @@ class Kernelised:
         if hasattr(self, "_pivots"):
             self.dual_coef_ = self._pivots.dual(np.atleast_2d(self.coef_).T).T.reshape(np.shape(self.coef_))
 
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; those of the kernel, such as `kernel__length_scale`, make a new kernel, for it is frozen."""
+        inner = {name[8:]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
+        super().set_params(**params)  # type: ignore[misc]
+        if inner:
+            self.kernel = kernel_of(self.kernel).set_params(**inner)
+        return self
+
+    def _kernel_loss(self, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> float:
+        """The validation loss by which kernels are compared."""
+        return loss_of_fit(self, kernel, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed)
+        return tags
+
     def _factor_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:
         """Rows F of a factor K ≈ F Fᵀ with the target: what a linear model with ‖w‖² is fitted to."""
         penalty = penalty_of(getattr(self, "penalty", "l2"))
@@ -136,10 +162,16 @@ class Kernelised:
         n = len(points)
         rank = n if self.rank is None else self._rank(n)
         self._pivots, F = pivots(self.kernel_, points, min(rank, n if self.rank is not None else EXACT_RANK))
+        if self._needs_distances():
+            F = np.column_stack([F, np.zeros(n)])
         return MemoryRows(
             F, target.y, target.weight, target_names=target.target_names, one_target=target.one_target,
             labels=target.labels, target_type=target.target_type,
         )  # fmt: skip
+
+    def _needs_distances(self) -> bool:
+        """Whether features must carry distances: then with what is left of x beside them."""
+        return False
 
     def _rank(self, n: int) -> int:
         rank = self.rank
@@ -152,14 +184,24 @@ class Kernelised:
         check_is_fitted(self)
         points = self._read_points(X, reset=False)
         chosen = self._pivots
-        return MappedRows(points, len(chosen.index), chosen.features)
+        if not self._needs_distances():
+            return MappedRows(points, len(chosen.index), chosen.features)
+
+        def turn(some: Any) -> Floats:
+            found = chosen.features(some)
+            rest = np.maximum(self.kernel_.diag(some) - (found**2).sum(axis=1), 0.0)
+            return np.column_stack([found, np.sqrt(rest)])
+
+        return MappedRows(points, len(chosen.index) + 1, turn)
 
 
-def refuse_invalid(kernel: Kernel) -> None:
-    """Raise where a kernel is proven not to be one."""
+def refuse_invalid(kernel: Kernel, X: Any) -> None:
+    """Raise where a kernel is shown not to be one: by the rules, or by some of the points at hand."""
     found = kernel.proof()
+    if found.valid is None:
+        found = kernel.validity(X if isinstance(kernel, Precomputed) else X[:TRIED])
     if found.valid is False:
         raise ValueError(
-            f"{kernel!r} is no kernel: {found.rule}. `str(kernel.validity())` shows why. To insist, wrap it: "
-            "gm.kernels.Custom(lambda X, Z: kernel(X, Z))."
+            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. A matrix is made one by "
+            "gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
         )

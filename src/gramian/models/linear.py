@@ -181,7 +181,9 @@ class Regressor(Kernelised, Composed, LinearModel):
         facts["objective"] = self.objective_
         if hasattr(self, "scale_"):
             facts["scale"] = self.scale_
-        columns, notes = self._kernel_notes() or coefficient_errors(self._coefficient_table(), self._covariances, self.fit_intercept)
+        columns, notes = self._kernel_notes() or coefficient_errors(
+            self._coefficient_table(), self._covariances, self.fit_intercept
+        )
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, columns, facts, notes)

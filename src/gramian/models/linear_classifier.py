@@ -13,8 +13,8 @@ from gramian.models.classifying import ClassifyingModel
 from gramian.models.codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
-from gramian.models.linear import GRID
 from gramian.models.kernelised import Kernelised
+from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
@@ -234,7 +234,9 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         }
         if isinstance(self._loss, Logistic | Softmax) and len(self._covariances) == 1:
             facts["log_likelihood"] = -self._weight * self._mean_loss
-        columns, notes = self._kernel_notes() or coefficient_errors(self._coefficient_table(), self._covariances, bool(self.fit_intercept))
+        columns, notes = self._kernel_notes() or coefficient_errors(
+            self._coefficient_table(), self._covariances, bool(self.fit_intercept)
+        )
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return self._told(Summary(type(self).__name__, columns, facts, notes))

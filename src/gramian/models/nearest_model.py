@@ -63,6 +63,7 @@ class NeighborsModel:
     weights: Any
     metric: Any
     standardize: Any
+    kernel: Any
     cv: Any
     rule: Any
 
@@ -76,6 +77,9 @@ class NeighborsModel:
     _ballot: Ballot
     _weight: Floats | None
     _numbers: Ints  # of the rows given, those of positive weight
+
+    def _rows(self, X: Any) -> Rows:
+        return new_rows(self, X)
 
     def kneighbors(self, X: Any, n_neighbors: Any = None) -> tuple[Floats, Ints]:
         """Distances (n, k) to the nearest rows of the fit, growing, and their row numbers (n, k).
@@ -95,7 +99,7 @@ class NeighborsModel:
             raise ValueError(
                 f"n_neighbors is {k}, and there are {len(self._numbers)} rows (of positive weight) to find."
             )
-        found = self._each(new_rows(self, X), lambda Q: self._search.nearest(Q, k))
+        found = self._each(self._rows(X), lambda Q: self._search.nearest(Q, k))
         distance, index = (np.concatenate(part) for part in zip(*found, strict=True))
         return self._space.in_units(distance), self._numbers[index]
 
@@ -104,6 +108,8 @@ class NeighborsModel:
         parameters.choice("weights", self.weights, WEIGHTS)
         parameters.choice("metric", self.metric, tuple(METRICS))
         parameters.flag("standardize", self.standardize)
+        if self.kernel is not None and (self.standardize or self.metric != "euclidean"):
+            raise ValueError("With kernel= distances are those of its feature space: leave out metric and standardize.")
         parameters.rule(self.rule)
         if not isinstance(self.n_neighbors, str):
             if self.neighbors is not None:

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._charted import Charted
-from gramian.models.base import new_rows
 from gramian.models.classifying import ClassifyingModel
+from gramian.models.kernelised import Kernelised
 from gramian.models.nearest_distance import exponent_of
 from gramian.models.nearest_model import NeighborsModel
 from gramian.models.nearest_votes import Means, Votes
@@ -22,7 +22,7 @@ from gramian.statistics import Moments, Triangle
 Floats = NDArray[np.float64]
 
 
-class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
+class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     """Classify by the votes of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     P(class | x) is the share of the class in the votes of the k nearest rows. A row has one vote, or one over its
@@ -50,6 +50,8 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
         What votes are multiplied by.
     cost : array (classes, classes), optional
         cost[true, decided]: `predict` gives the class of least expected cost.
+    kernel : None, str or Kernel
+        Distances in its feature space: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
 
     Attributes
     ----------
@@ -97,6 +99,7 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
         rule: str = "best",
         class_weight: Any = None,
         cost: Any = None,
+        kernel: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
@@ -107,6 +110,10 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
         self.rule = rule
         self.class_weight = class_weight
         self.cost = cost
+        self.kernel = kernel
+
+    def _needs_distances(self) -> bool:
+        return True
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsClassifier":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
@@ -134,7 +141,7 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
-class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Predict the mean target of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     f(x) = Σ v y / Σ v over the k nearest rows, with v = 1 or one over the distance. Of rows at one distance the first
@@ -157,6 +164,8 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
         What chooses k, by the mean squared error, averaged over targets.
     rule : "best" or "one_se"
         The smallest mean validation loss, or the largest k within one standard error of it.
+    kernel : None, str or Kernel
+        Distances in its feature space: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
 
     Attributes
     ----------
@@ -183,6 +192,7 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
         standardize: bool = False,
         cv: Any = "loo",
         rule: str = "best",
+        kernel: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
@@ -191,11 +201,16 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
         self.standardize = standardize
         self.cv = cv
         self.rule = rule
+        self.kernel = kernel
+
+    def _needs_distances(self) -> bool:
+        return True
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsRegressor":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
         given = self._check()
-        rows = self._source(X, y, sample_weight)
+        self._forget()
+        rows = self._given(X, y, sample_weight) if self.kernel is None else self._source(X, y, sample_weight)
         self._one_target = rows.one_target
         self._learn(rows, given, self._means)
         if self._exponent and hasattr(self, "scores_"):
@@ -207,7 +222,7 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
     def predict(self, X: Any) -> Floats:
         """Predictions (n,), or (n, t) for several targets."""
         check_is_fitted(self)
-        found = np.ldexp(Means.answer(self._totals(new_rows(self, X))), self._exponent)
+        found = np.ldexp(Means.answer(self._totals(self._rows(X))), self._exponent)
         return found[:, 0] if self._one_target else found
 
     def _means(self, y: Floats) -> Means:
@@ -215,7 +230,7 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
         self._exponent = exponent if abs(exponent) > SAFE_EXPONENT else 0  # so that squares stay in range
         return Means(np.ldexp(y, -self._exponent))
 
-    def _source(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _given(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         name = type(self).__name__
         if isinstance(X, Moments | Triangle):
             raise ValueError(f"{name} needs the rows and their targets: {type(X).__name__} have only their sums.")

@@ -144,6 +144,13 @@ class Ridge(Kernelised, InferentialModel):
         self._set_kernel_dual()
         return self
 
+    def _kernel_loss(self, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        if self.rank is not None:
+            return super()._kernel_loss(kernel, X, y, sample_weight)
+        from gramian.models.kernel_ridge import validation_loss
+
+        return validation_loss(self, kernel, X, y, sample_weight)
+
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         from gramian.models.kernel_ridge import KernelRidge
 

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from gramian.models import parameters
 from gramian.models.classifying import ClassifyingModel
+from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
 from gramian.models.kernelised import MappedRows
-from gramian.models.linear_classifier import CODES, MULTICLASS, PenalisedClassifier, lengths
+from gramian.models.linear_classifier import PenalisedClassifier, lengths
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
@@ -72,7 +73,7 @@ class SVC(PenalisedClassifier):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        for name in ("_support_points", "_norms", "support_", "dual_coef_", "support_vectors_", "margin_"):
+        for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):
             if hasattr(self, name):
                 delattr(self, name)
         if self.kernel is None or self.rank is not None:
@@ -120,6 +121,11 @@ class SVC(PenalisedClassifier):
         support = self._support_points
         points = self._read_points(X, reset=False)
         return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
+
+    def _probabilities(self, rows: Rows) -> Floats:
+        if getattr(self, "_waiting", None) is not None:
+            self._calibration, self._waiting = self._waiting.calibrated(self), None
+        return super()._probabilities(rows)
 
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):

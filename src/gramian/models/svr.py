@@ -33,7 +33,9 @@ class SupportPoints(Kernelised):
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         support = self._support_points
-        return MappedRows(self._read_points(X, reset=False), len(support), lambda some: self.kernel_.block(some, support))
+        return MappedRows(
+            self._read_points(X, reset=False), len(support), lambda some: self.kernel_.block(some, support)
+        )
 
     def _keep_support(self, points: Any, beta: Floats) -> None:
         self.support_ = np.flatnonzero(beta)
@@ -124,9 +126,7 @@ class SVR(SupportPoints, LinearModel):
         self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
         self.coef_ = self.dual_coef_
         self.objective_ = value
-        self.certificate_ = Certificate(
-            "duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows"
-        )
+        self.certificate_ = Certificate("duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows")
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
         del self._y, self._w
         return self
@@ -192,8 +192,8 @@ class SVR(SupportPoints, LinearModel):
 class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
     """The region where most rows are: novelty is what lies outside.
 
-    Minimises ½ ‖f‖² − ρ + (1/(nu Σw)) Σ w max(0, ρ − f(x)): at most a share nu of the rows is outside, and at least that
-    share are support vectors.
+    Minimises ½ ‖f‖² − ρ + (1/(nu Σw)) Σ w max(0, ρ − f(x)): at most a share nu of the rows is outside, and at
+    least that share are support vectors.
 
     Parameters
     ----------

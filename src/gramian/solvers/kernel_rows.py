@@ -41,24 +41,36 @@ class KernelRows:
     """
 
     def __init__(self, kernel: Any, points: Any, memory: int = MEMORY) -> None:
-        self.kernel, self.points, self.n = kernel, points, len(points)
-        count = int(min(self.n, max(memory // (4 * self.n), LEAST_ROWS)))
-        self.table: Singles = np.empty((count, self.n), dtype=np.float32)
+        self.kernel, self.points, self.n, self.memory = kernel, points, len(points), memory
+        self.release()
+
+    def release(self) -> None:
+        """Give the memory back; rows are computed anew when they are asked for."""
+        self.table: Singles = np.empty((0, self.n), dtype=np.float32)
         self.slot = np.full(self.n, -1, dtype=np.int64)  # of a row
+        self.single: Callable[[Index, slice], Singles] | None = None
+
+    def _begin(self) -> None:
+        count = int(min(self.n, max(self.memory // (4 * self.n), LEAST_ROWS)))
+        self.table = np.empty((count, self.n), dtype=np.float32)
         self.owner = np.full(count, -1, dtype=np.int64)  # of a slot
         self.used = np.zeros(count, dtype=np.int64)
         self.clock = 0
-        self.single = single_precision(kernel, points)
+        self.single = single_precision(self.kernel, self.points)
 
     def rows(self, index: Index) -> Rows32:
         """Rows of K by number; those not kept are computed."""
+        if not len(self.table):
+            self._begin()
         self.clock += 1
         here = self.slot[index]
         missing = np.unique(index[here < 0])
         if len(missing):
             self.used[here[here >= 0]] = self.clock
-            free = np.argpartition(self.used, len(missing) - 1)[: len(missing)] if len(missing) < len(self.used) else (
-                np.arange(len(missing))
+            free = (
+                np.argpartition(self.used, len(missing) - 1)[: len(missing)]
+                if len(missing) < len(self.used)
+                else (np.arange(len(missing)))
             )
             self.slot[self.owner[free][self.owner[free] >= 0]] = -1
             self.owner[free], self.slot[missing] = missing, free
@@ -66,6 +78,10 @@ class KernelRows:
         slots = self.slot[index]
         self.used[slots] = self.clock
         return Rows32(self.table, slots)
+
+    def part(self, index: Index) -> "KernelRows":
+        """The kernel matrix of some of the points."""
+        return KernelRows(self.kernel, self.points[index], self.memory)
 
     def _compute(self, index: Index, slots: Index) -> None:
         pieces = [
@@ -133,9 +149,7 @@ def gather(table: Any, slots: Any, index: Any, out: Any, start: int, stop: int) 
 
 
 @njit(cache=True, nogil=True)
-def add_rows(
-    table: Any, slots: Any, weight: Any, f: Any, start: int, stop: int
-) -> None:  # pragma: no cover - compiled
+def add_rows(table: Any, slots: Any, weight: Any, f: Any, start: int, stop: int) -> None:  # pragma: no cover - compiled
     """f[start:stop] += Σ weight · row, in pieces of f that stay in the cache."""
     for first in range(start, stop, 2048):
         last = min(first + 2048, stop)

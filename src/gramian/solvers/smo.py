@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 WORKING = 2048  # variables solved for at once
 MOST_INNER = 100_000
+PATIENCE = 8  # rounds between two looks at which rows are settled
+LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
 
 
@@ -60,6 +62,7 @@ def minimise(
     beta = np.clip(np.zeros_like(dual.c), dual.low, dual.high) if start is None else start.copy()
     f = rows.times(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
     rounds = steps = 0
+    look = PATIENCE
     exact = True  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
@@ -70,6 +73,15 @@ def minimise(
                 break
             f, exact = rows.times(by_row(dual, beta, rows.n)), True
             continue
+        if rounds >= look:
+            look = rounds + PATIENCE
+            some = _unsettled(dual, beta, G, top, bottom)
+            if LEAST < len(some) < MOST_ACTIVE * rows.n:
+                found = _on_some(dual, rows, beta, f, some, tol, max_rounds - rounds)
+                beta, rounds, steps = found.beta, rounds + max(found.rounds, 1), steps + found.steps
+                f, exact = rows.times(by_row(dual, beta, rows.n)), True
+                look = rounds + PATIENCE
+                continue
         work = _working_set(dual, beta, G)
         block = rows.rows(dual.row[work])
         K = block.columns(dual.row[work])
@@ -87,9 +99,34 @@ def minimise(
     return Found(beta, f, offset, max(violation, 0.0), rounds, steps)
 
 
+def _unsettled(dual: Dual, beta: Floats, G: Floats, top: float, bottom: float) -> Index:
+    """Rows with a variable that may still move: not at a bound that optimality already wants it at."""
+    if dual.balanced:
+        high, low = (top < -G), (bottom > -G)
+    else:
+        high, low = -top > G, top < G
+    settled = ((beta >= dual.high) & high) | ((beta <= dual.low) & low) | (dual.low == dual.high)
+    return np.unique(dual.row[~settled])
+
+
+def _on_some(dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index, tol: float, max_rounds: int) -> Found:
+    """The problem of some rows, the others held: their kernel matrix is small, and computed anew."""
+    place = np.full(rows.n, -1, dtype=np.int64)
+    place[some] = np.arange(len(some))
+    mine = np.flatnonzero(place[dual.row] >= 0)
+    part = rows.part(some)
+    inner = Dual(dual.c[mine], dual.low[mine], dual.high[mine], place[dual.row[mine]], dual.balanced)
+    held = f[some] - part.times(by_row(inner, beta[mine], len(some)))
+    inner = Dual(inner.c - held[inner.row], inner.low, inner.high, inner.row, inner.balanced)
+    found = minimise(inner, part, beta[mine], tol=0.5 * tol, max_rounds=max_rounds)
+    whole = beta.copy()
+    whole[mine] = found.beta
+    return Found(whole, f, found.offset, found.violation, found.rounds, found.steps)
+
+
 def by_row(dual: Dual, beta: Floats, n: int) -> Floats:
     """The coefficient of each row: the sum of its variables."""
-    return np.bincount(dual.row, beta, minlength=n)
+    return np.asarray(np.bincount(dual.row, beta, minlength=n), dtype=np.float64)
 
 
 def _ends(dual: Dual, beta: Floats, G: Floats) -> tuple[float, float]:
