@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import gramian
 
-SHORT = (gramian.Classifier, gramian.LogisticRegression, gramian.Regressor, gramian.SVC)
+SHORT = (gramian.Classifier, gramian.LogisticRegression, gramian.Regressor, gramian.SVC, gramian.SVR)
 
 
 def public_modules() -> list[Any]:
@@ -51,6 +51,8 @@ def estimators() -> list[Any]:
             given["cv"] = 3  # one check has a class of three rows
         if issubclass(kind, SHORT):  # still chosen, from fewer: the checks fit hundreds of times
             given |= {"alphas": 4, "cv": 3}
+        if kind in (gramian.OneClassSVM, gramian.SVR):  # a length scale from the data knows nothing of weights
+            given |= {"kernel": gramian.kernels.RBF(1.0)}
         found.append(kind(**given))
     return found
 

@@ -33,6 +33,8 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             validate_data(self, X, skip_check_array=True, reset=reset)
             if reset:
                 self.n_features_in_ = vectors(X).d
+        elif reset and hasattr(self, "n_features_in_"):
+            del self.n_features_in_
         return (kernel_of(self.kernel) if reset else self.kernel_).points(X)
 
     def _count(self) -> int:
@@ -188,7 +190,7 @@ class RandomFourier(_Approximation):
     ----------
     kernel : "rbf", "laplacian", "matern", or `RBF`, `Laplacian`, `Matern`
     n_components : int
-        Features D, an even number.
+        Features D; of an odd number the last is a wave of random phase.
     orthogonal : bool
         Frequencies at right angles to each other, which lowers the error (Gaussian kernel).
     random_state : int, RandomState or Generator, optional
@@ -218,14 +220,12 @@ class RandomFourier(_Approximation):
     def fit(self, X: Any, y: Any = None) -> "RandomFourier":
         """Draw the frequencies; y is ignored, as pipelines give it."""
         count = self._count()
-        if count % 2:
-            raise ValueError(f"n_components is {count}; waves come in pairs: give an even number.")
         if not isinstance(self.orthogonal, bool | np.bool_):
             raise TypeError(f"orthogonal is {self.orthogonal!r}; it must be True or False.")
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
         rng = check_random_state(self.random_state)
-        d, half = points.d, count // 2
+        d, half = points.d, -(-count // 2)
         kernel = self.kernel_
         if isinstance(kernel, Laplacian):
             if self.orthogonal:
@@ -239,12 +239,14 @@ class RandomFourier(_Approximation):
         else:
             raise ValueError(f"{kernel!r} has no known spectrum: RandomFourier takes RBF, Laplacian and Matern.")
         self.frequencies_ = W / np.broadcast_to(np.atleast_1d(kernel.scale), d)[:, None]
-        self._width = count
+        self._width, self._phase = count, float(rng.uniform(0.0, 2.0 * np.pi))
         return self
 
     def _features(self, points: Any) -> Floats:
         phase = np.asarray(points.X @ self.frequencies_)
-        return np.hstack([np.cos(phase), np.sin(phase)]) * np.sqrt(2.0 / self._width)
+        pairs = self._width // 2
+        found = [np.cos(phase[:, :pairs]), np.sin(phase[:, :pairs]), np.cos(phase[:, pairs:] + self._phase)]
+        return np.hstack(found) * np.sqrt(2.0 / self._width)
 
     def error_bound(self, delta: float = 0.05) -> float:
         """What the error of one pair exceeds with probability delta at most (Hoeffding): √(4 log(2/delta) / D)."""

@@ -11,7 +11,7 @@ from gramian.kernels.base import Kernel
 from gramian.kernels.given import Precomputed
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
-from gramian.kernels.points import is_table
+from gramian.kernels.points import is_table, vectors
 from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
 from gramian.objective.penalties import L2
@@ -43,6 +43,7 @@ class Kernelised:
     rank: Any = None
     kernel_: Kernel
     coef_: Any
+    intercept_: Any
     dual_coef_: Any
     _pivots: Pivots
 
@@ -53,22 +54,23 @@ class Kernelised:
         if is_table(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
             if reset:
-                self.n_features_in_ = int(np.shape(X)[1]) if hasattr(X, "shape") else len(X[0])
+                self.n_features_in_ = vectors(X).d
         return (self.kernel_ if hasattr(self, "kernel_") else kernel_of(self.kernel)).points(X)
 
-    def _fit_points(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, MemoryRows]:
+    def _fit_points(self, X: Any, y: Any, sample_weight: Any, *, targeted: bool = True) -> tuple[Any, MemoryRows]:
         """Points, and rows of nothing but their target and weights; sets `kernel_`."""
-        if isinstance(X, Rows) and y is None:
+        target: Any = None
+        if isinstance(X, Rows) and not targeted:
+            X = X.collect().X
+        elif isinstance(X, Rows) and y is None:
             block = X.collect()
-            target: Any = MemoryRows(
+            target = MemoryRows(
                 np.zeros((X.n, 1)), block.y, block.weight, target_names=X.target_names, one_target=X.one_target,
                 labels=X.labels, target_type=X.target_type,
             )  # fmt: skip
             X = block.X
-        elif y is None:
+        elif y is None and targeted:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        else:
-            target = None
         for name in ("kernel_", "kernel_losses_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -82,6 +84,8 @@ class Kernelised:
         points = self._read_points(X, reset=True)
         if not table and hasattr(self, "n_features_in_"):
             del self.n_features_in_
+        if not targeted:
+            y = np.zeros(len(points))
         if target is None:
             target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
         return points, target
@@ -113,12 +117,17 @@ class Kernelised:
     def _rows(self, X: Any) -> Rows:
         return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]
 
+    def _intercept_alone(self) -> dict[str, Any]:
+        """The table of `summary`: of a function by its kernel, only the intercept is a coefficient."""
+        values = np.atleast_1d(self.intercept_)
+        return {"name": np.array(["intercept"] * len(values), dtype=object), "estimate": values}
+
     def _kernel_notes(self) -> Any:
         """For `summary`: no table of coefficients, but the kernel and its rank; None without a kernel."""
         if not hasattr(self, "_pivots"):
             return None
         chosen = self._pivots
-        return {}, [
+        return self._intercept_alone(), [
             f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left"
         ]
 

@@ -285,7 +285,7 @@ class Ridge(Kernelised, InferentialModel):
             facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "n": self._machine.n}
             facts |= {"noise variance": self.noise_variance_}
             notes = [str(self.scores_)] if hasattr(self, "scores_") else []
-            return Summary(type(self).__name__, {}, facts, notes)
+            return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}
         notes = [*summary.notes, *([str(self.scores_)] if hasattr(self, "scores_") else [])]

@@ -70,6 +70,7 @@ class SVC(PenalisedClassifier):
 
     support_: NDArray[np.int64]
     dual_coef_: Floats
+    _waiting: Any
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
@@ -130,7 +131,7 @@ class SVC(PenalisedClassifier):
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):
             return super()._kernel_notes()
-        return {}, [f"kernel {self.kernel_!r}"]
+        return self._intercept_alone(), [f"kernel {self.kernel_!r}"]
 
     def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
         return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)

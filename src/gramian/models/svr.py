@@ -1,14 +1,16 @@
 """Support vector regression, and the region where rows are: the dual solver of support vector machines, used twice."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import BaseEstimator, OutlierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._charted import Charted
 from gramian.models import parameters
-from gramian.models.base import LinearModel
 from gramian.models.kernelised import Kernelised, MappedRows
 from gramian.models.summary import Summary
 from gramian.rows import MemoryRows, Rows
@@ -22,6 +24,8 @@ from gramian.solvers.smo import Dual, Found, by_row, minimise
 Floats = NDArray[np.float64]
 GRID = 8
 LEAST_TOL = 1e-6
+MOST_ROUNDS = 100  # of a fit that only chooses alpha
+EDGE = 1e-7  # support vectors lie on the edge of the region, which rounding must not cut off
 
 
 class SupportPoints(Kernelised):
@@ -45,7 +49,7 @@ class SupportPoints(Kernelised):
             self.support_vectors_ = self._support_points.X
 
 
-class SVR(SupportPoints, LinearModel):
+class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     """Regression that does not mind errors up to epsilon: max(0, |y − f| − epsilon), with a kernel.
 
     Minimises (1/Σw) Σ w max(0, |y − f(x)| − epsilon) + alpha ‖f‖². scikit-learn's C is 1 / (2 n alpha).
@@ -115,6 +119,12 @@ class SVR(SupportPoints, LinearModel):
         assert target.y is not None
         if target.y.shape[1] > 1:
             raise ValueError(f"y has {target.y.shape[1]} columns; SVR fits one target, shape (n,).")
+        if not target.one_target:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: give y.ravel().",
+                DataConversionWarning,
+                stacklevel=2,
+            )
         self._y, self._w = target.y[:, 0], np.ones(target.n) if target.weight is None else target.weight
         if not np.isfinite(self._y).all():
             raise ValueError("y contains NaN or infinity; every target must be a number.")
@@ -124,7 +134,6 @@ class SVR(SupportPoints, LinearModel):
         found, value, gap = self._train(rows, self._w, alpha, epsilon, tol)
         self.alpha_, self.intercept_, self.n_iter_ = alpha, float(found.offset), max(found.rounds, 1)
         self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
-        self.coef_ = self.dual_coef_
         self.objective_ = value
         self.certificate_ = Certificate("duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows")
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
@@ -143,13 +152,20 @@ class SVR(SupportPoints, LinearModel):
         )
 
     def _train(
-        self, rows: KernelRows, weight: Floats, alpha: float, epsilon: float, tol: float, start: Floats | None = None
+        self,
+        rows: KernelRows,
+        weight: Floats,
+        alpha: float,
+        epsilon: float,
+        tol: float,
+        start: Floats | None = None,
+        most: int = 2000,
     ) -> tuple[Found, float, float]:
         dual = self._dual(weight, alpha, epsilon)
         unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
         eps, beta = 1e-3 * unit, start
         while True:
-            found = minimise(dual, rows, beta, tol=eps)
+            found = minimise(dual, rows, beta, tol=eps, max_rounds=most)
             square = float(by_row(dual, found.beta, rows.n) @ found.f)
             C = dual.high[: rows.n]
             slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
@@ -173,7 +189,7 @@ class SVR(SupportPoints, LinearModel):
                 weight[test] = 0.0
                 start: Floats | None = None
                 for a, alpha in enumerate(some):
-                    found, _, _ = self._train(rows, weight, float(alpha), epsilon, 1e-3, start)
+                    found, _, _ = self._train(rows, weight, float(alpha), epsilon, 1e-3, start, MOST_ROUNDS)
                     if a + 1 < len(some):
                         start = found.beta * (float(alpha) / float(some[a + 1]))
                     off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)
@@ -183,10 +199,25 @@ class SVR(SupportPoints, LinearModel):
         self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
         return float(self.scores_.alphas[self.scores_.chosen])
 
-    def _summary(self) -> Summary:
+    def predict(self, X: Any) -> Floats:
+        """f(x) = b + Σ β k(x, x_i)."""
+        rows = self._rows(X)
+        return np.concatenate(rows.sum(lambda block: [block.X @ self.dual_coef_])) + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def summary(self) -> Summary:
+        """Facts of the fit, as a table."""
+        check_is_fitted(self)
         facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "epsilon": self.epsilon}
         facts |= {"support vectors": len(self.support_), "objective": self.objective_}
-        return Summary(type(self).__name__, {}, facts, [str(self.scores_)] if hasattr(self, "scores_") else [])
+        return Summary(
+            type(self).__name__, self._intercept_alone(), facts, [str(self.scores_)] if hasattr(self, "scores_") else []
+        )
 
 
 class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
@@ -224,8 +255,7 @@ class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
         """Fit to the rows of X; y is ignored, as scikit-learn's pipelines give it."""
         nu = parameters.number("nu", self.nu, low=0.0, high=1.0, open_low=True)
         tol = parameters.number("tol", self.tol, low=0.0, open_low=True)
-        count = X.n if isinstance(X, Rows) else len(X) if not hasattr(X, "shape") else X.shape[0]
-        points, target = self._fit_points(X.collect().X if isinstance(X, Rows) else X, np.zeros(count), sample_weight)
+        points, target = self._fit_points(X, None, sample_weight, targeted=False)
         weight = np.ones(len(points)) if target.weight is None else target.weight
         rows = KernelRows(self.kernel_, points)
         high = weight / (nu * float(weight.sum()))
@@ -233,7 +263,9 @@ class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
         size = float(self.kernel_.diag(points).mean()) or 1.0
         found = minimise(dual, rows, beta, tol=tol * size)
-        self.intercept_, self.offset_ = float(found.offset), -float(found.offset)
+        rows.release()
+        self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))
+        self.offset_ = -self.intercept_
         self._keep_support(points, found.beta)
         self.n_iter_ = max(found.rounds, 1)
         value = found.violation / size

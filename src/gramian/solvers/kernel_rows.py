@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Index = NDArray[np.int64]
 MEMORY = 3 * 2**30  # bytes for kernel rows
+FEW = 2000
 LEAST_ROWS = 4096  # rows that are always kept: a working set
 TALL, WIDE = 256, 4096  # one piece of a block
 PANEL = 512  # rows of a product in double precision
@@ -23,12 +24,12 @@ PANEL = 512  # rows of a product in double precision
 class Rows32:
     """Some rows of K: row i of the block is `table[slots[i]]`."""
 
-    def __init__(self, table: Singles, slots: Index) -> None:
+    def __init__(self, table: Any, slots: Index) -> None:
         self.table, self.slots = table, slots
 
-    def columns(self, index: Index) -> Singles:
+    def columns(self, index: Index) -> Any:
         """The block at some columns."""
-        found = np.empty((len(self.slots), len(index)), dtype=np.float32)
+        found = np.empty((len(self.slots), len(index)), dtype=self.table.dtype)
         edges = np.linspace(0, len(self.slots), 5).astype(int)
         parallel_map(lambda p: gather(self.table, self.slots, index, found, edges[p], edges[p + 1]), range(4))
         return found
@@ -46,17 +47,18 @@ class KernelRows:
 
     def release(self) -> None:
         """Give the memory back; rows are computed anew when they are asked for."""
-        self.table: Singles = np.empty((0, self.n), dtype=np.float32)
+        self.table: Any = np.empty((0, self.n), dtype=np.float32)
         self.slot = np.full(self.n, -1, dtype=np.int64)  # of a row
         self.single: Callable[[Index, slice], Singles] | None = None
 
     def _begin(self) -> None:
         count = int(min(self.n, max(self.memory // (4 * self.n), LEAST_ROWS)))
-        self.table = np.empty((count, self.n), dtype=np.float32)
+        double = self.n <= FEW  # the kernel matrix of few rows is kept in double precision
+        self.table = np.empty((count, self.n), dtype=np.float64 if double else np.float32)
         self.owner = np.full(count, -1, dtype=np.int64)  # of a slot
         self.used = np.zeros(count, dtype=np.int64)
         self.clock = 0
-        self.single = single_precision(self.kernel, self.points)
+        self.single = None if double else single_precision(self.kernel, self.points)
 
     def rows(self, index: Index) -> Rows32:
         """Rows of K by number; those not kept are computed."""

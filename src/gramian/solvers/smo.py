@@ -16,6 +16,8 @@ WORKING = 2048  # variables solved for at once
 MOST_INNER = 100_000
 PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
+STALLED = 0.7  # of the violation left between two looks in double precision
+MOST_FREE = 1000  # variables whose equations are solved at the end
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
 
 
@@ -51,7 +53,7 @@ def minimise(
     start: Floats | None = None,
     *,
     tol: float = 1e-4,
-    max_rounds: int = 10_000,
+    max_rounds: int = 2000,
     watch: Callable[[int, float], Any] | None = None,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
@@ -62,7 +64,7 @@ def minimise(
     beta = np.clip(np.zeros_like(dual.c), dual.low, dual.high) if start is None else start.copy()
     f = rows.times(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
     rounds = steps = 0
-    look = PATIENCE
+    look, last = PATIENCE, np.inf
     exact = True  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
@@ -73,6 +75,10 @@ def minimise(
                 break
             f, exact = rows.times(by_row(dual, beta, rows.n)), True
             continue
+        if exact and rounds:
+            if violation > STALLED * last:  # what is left is the rounding of single precision
+                break
+            last = violation
         if rounds >= look:
             look = rounds + PATIENCE
             some = _unsettled(dual, beta, G, top, bottom)
@@ -96,7 +102,34 @@ def minimise(
         if watch is not None and watch(rounds, violation) is True:
             break
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
-    return Found(beta, f, offset, max(violation, 0.0), rounds, steps)
+    return _polished(dual, rows, Found(beta, f, offset, max(violation, 0.0), rounds, steps))
+
+
+def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
+    """The variables within their bounds, of which there are few, by the equations they satisfy at the optimum."""
+    free = np.flatnonzero((found.beta > dual.low) & (found.beta < dual.high))
+    if not 0 < len(free) <= MOST_FREE or len(np.unique(dual.row[free])) < len(free):
+        return found
+    points = rows.points[dual.row[free]]
+    K = rows.kernel.block(points, points)
+    right = dual.c[free] - found.f[dual.row[free]]
+    if dual.balanced:
+        one = np.ones(len(free))
+        system = np.block([[K, one[:, None]], [one[None, :], np.zeros((1, 1))]])
+        solution = np.linalg.lstsq(system, np.append(right, 0.0), rcond=1e-13)[0]
+        change, offset = solution[:-1], float(solution[-1])
+    else:
+        change, offset = np.linalg.lstsq(K, right, rcond=1e-13)[0], 0.0
+    beta = found.beta.copy()
+    beta[free] += change
+    if (beta[free] < dual.low[free]).any() or (beta[free] > dual.high[free]).any():
+        return found
+    f = found.f + rows.times(by_row(dual, beta - found.beta, rows.n))
+    top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
+    if not top - bottom <= max(found.violation, 1e-12):
+        return found
+    offset = 0.5 * (top + bottom) if dual.balanced else offset
+    return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps)
 
 
 def _unsettled(dual: Dual, beta: Floats, G: Floats, top: float, bottom: float) -> Index:
