@@ -57,10 +57,8 @@ def data(n=(60, 25, 10), d=4, seed=0, labels=("a", "b", "c")):
 
 
 CONTRACT = [
-    *(Balanced(LogisticRegression(), method) for method in METHODS),
-    Balanced(GaussianNB()),
+    Balanced(GaussianNB(), "cost"),
     Balanced(KNeighborsClassifier(), "upsample"),
-    Balanced(LogisticRegression(), "upsample", jitter=0.01),
     Balanced(LogisticRegression(), prior="training"),
 ]
 

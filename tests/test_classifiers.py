@@ -804,9 +804,7 @@ def test_pickle_and_clone():
 
 @parametrize_with_checks(
     [
-        gm.LogisticRegression(alpha=0.1),
         gm.LogisticRegression(alpha=0.1, multiclass="ovr"),
-        gm.SVC(alpha=0.1),
         gm.Classifier("squared_hinge", alpha=0.1),
     ]
 )

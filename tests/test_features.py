@@ -19,13 +19,9 @@ import gramian as gm
 from gramian.features import passes
 
 TRANSFORMERS = [
-    gm.FunctionFeatures(),
     gm.FunctionFeatures(["1", "x", "tanh"]),
-    gm.PolynomialFeatures(),
     gm.PolynomialFeatures((2, 3), interaction_only=True),
-    gm.RadialBasisFeatures(),
     gm.RadialBasisFeatures(1),
-    gm.StandardScaler(),
     gm.StandardScaler(with_mean=False),
 ]
 ONE_EACH = [gm.FunctionFeatures(["x", "exp"]), gm.PolynomialFeatures(), gm.RadialBasisFeatures(4), gm.StandardScaler()]

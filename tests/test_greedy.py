@@ -390,8 +390,6 @@ def test_weights_that_cannot_count_are_refused():
 @parametrize_with_checks(
     [
         GreedySelector(LinearRegression()),
-        GreedySelector(gm.LinearRegression()),
-        GreedySelector(gm.LinearRegression(), direction="backward", n_features=1),
         GreedySelector(gm.Ridge(alpha=0.1), direction="backward"),
     ]
 )

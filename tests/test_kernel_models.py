@@ -526,3 +526,40 @@ def test_neighbours_by_the_distance_of_features(weights):
     with pytest.raises(ValueError, match="leave out metric"):
         gm.KNeighborsRegressor(3, kernel=kernel, standardize=True).fit(X, y.astype(float))
     assert index.shape == (21, 5)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [gm.Ridge(alpha=1e-3, kernel=RBF(2.0), rank=40), gm.LogisticRegression(alpha=1e-3, kernel=RBF(2.0), rank=40)],
+)
+def test_features_may_be_made_block_by_block(model, monkeypatch):
+    import gramian.models.kernelised as module
+
+    X, y = wave(18, 300)
+    target = y if isinstance(model, gm.Ridge) else np.where(y > y.mean(), "high", "low")
+    w = np.random.default_rng(0).integers(0, 3, 300)
+    kept = clone(model).fit(X, target, sample_weight=w)
+    monkeypatch.setattr(module, "MOST_CELLS", 10)
+    streamed = clone(model).fit(X, target, sample_weight=w)
+    assert streamed.certificate_.holds
+    assert streamed.n_features_in_ == 2
+    if isinstance(model, gm.Ridge):
+        np.testing.assert_allclose(streamed.predict(X), kept.predict(X), atol=0.02)
+    else:
+        assert (streamed.predict(X) == kept.predict(X)).mean() > 0.98
+
+
+def test_the_choice_on_a_low_rank_factor_is_nearly_the_best(monkeypatch):
+    """The alpha and length scale chosen have an exact leave-one-out error within one per cent of the grid's best."""
+    import gramian.models.kernel_ridge as module
+
+    X, y = wave(19, 250)
+    model = gm.Ridge(kernel=RBF("auto"), cv="loo", alphas=12)
+    monkeypatch.setattr(module, "EIGEN", 100)
+    monkeypatch.setattr(module, "RANK", 80)
+    chosen = clone(model).fit(X, y)
+    monkeypatch.undo()
+    exact = clone(model).fit(X, y)
+    judged = gm.Ridge(kernel=chosen.kernel_, cv="loo", alphas=[chosen.alpha_]).fit(X, y)
+    best = exact.scores_.mean[exact.scores_.chosen]
+    assert judged.scores_.mean[0] <= 1.01 * best

@@ -571,7 +571,7 @@ def test_several_targets_each_have_their_scale(likelihood):
 
 
 @pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")  # some checks fit exactly
-@parametrize_with_checks([MAP(), MAP("bernoulli"), MAP("categorical"), MAP("gaussian", "laplace")])
+@parametrize_with_checks([MAP("bernoulli"), MAP("gaussian", "laplace")])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

@@ -256,6 +256,6 @@ def test_new_data_that_do_not_fit():
         model.predict(bad)
 
 
-@parametrize_with_checks([BestSubset(), BestSubset(1)])
+@parametrize_with_checks([BestSubset(1)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -18,22 +18,31 @@ from gramian.objective.penalties import L2
 from gramian.rows import Block, MemoryRows, Rows, scan
 
 Floats = NDArray[np.float64]
+MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
+LEAST_SAMPLE = 20_000
 TRIED = 100  # points that a kernel without a proof is tried on
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
 
 
 class MappedRows(Rows):
-    """Points as rows of numbers, by a map that is applied block by block."""
+    """Points as rows of numbers, by a map that is applied block by block; with the target and weights of other rows."""
 
-    def __init__(self, points: Any, d: int, turn: Callable[[Any], Floats]) -> None:
-        self.points, self.turn = points, turn
+    def __init__(self, points: Any, d: int, turn: Callable[[Any], Floats], target: MemoryRows | None = None) -> None:
+        self.points, self.turn, self.target = points, turn, target
         self.n, self.d, self.names = len(points), d, None
-        self.target_names, self.one_target = (), True
+        self.target_names, self.one_target, self.weighted = (), True, False
+        if target is not None:
+            self.target_names, self.one_target, self.weighted = target.target_names, target.one_target, target.weighted
+            self.labels, self.target_type = target.labels, target.target_type
         self.precision = float(np.finfo(np.float64).eps)
-        self.weighted = self.is_sparse = False
+        self.is_sparse = False
 
     def block(self, start: int, stop: int) -> Block:
-        return Block(self.turn(self.points[start:stop]), None, None, start)
+        part = self.turn(self.points[start:stop])
+        if self.target is None:
+            return Block(part, None, None, start)
+        given = self.target.block(start, stop)
+        return Block(part, given.y, given.weight, start)
 
 
 class Kernelised:
@@ -160,7 +169,7 @@ class Kernelised:
         tags.input_tags.pairwise = isinstance(self.kernel, Precomputed)
         return tags
 
-    def _factor_rows(self, X: Any, y: Any, sample_weight: Any) -> MemoryRows:
+    def _factor_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Rows F of a factor K ≈ F Fᵀ with the target: what a linear model with ‖w‖² is fitted to."""
         penalty = penalty_of(getattr(self, "penalty", "l2"))
         if not isinstance(penalty, L2):
@@ -170,13 +179,24 @@ class Kernelised:
         points, target = self._fit_points(X, y, sample_weight)
         n = len(points)
         rank = n if self.rank is None else self._rank(n)
-        self._pivots, F = pivots(self.kernel_, points, min(rank, n if self.rank is not None else EXACT_RANK))
+        rank = min(rank, n if self.rank is not None else EXACT_RANK)
+        if n * rank > MOST_CELLS and not self._needs_distances():
+            return self._streamed(points, rank, target)
+        self._pivots, F = pivots(self.kernel_, points, rank)
         if self._needs_distances():
             F = np.column_stack([F, np.zeros(n)])
         return MemoryRows(
             F, target.y, target.weight, target_names=target.target_names, one_target=target.one_target,
             labels=target.labels, target_type=target.target_type,
         )  # fmt: skip
+
+    def _streamed(self, points: Any, rank: int, target: MemoryRows) -> MappedRows:
+        """Features that are made block by block, of rows that a sample of the points gives."""
+        n = len(points)
+        count = min(n, max(20 * rank, LEAST_SAMPLE))
+        sample = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
+        self._pivots, _ = pivots(self.kernel_, points[sample], rank)
+        return MappedRows(points, len(self._pivots.index), self._pivots.features, target)
 
     def _needs_distances(self) -> bool:
         """Whether features must carry distances: then with what is left of x beside them."""
