@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
 FIRST = 1e-3  # violation of optimality in units of the margin
 GRID = 8
+MANY, SAMPLE = 8000, 3000  # rows from which a machine of some of them is trained first, and how many
+NEAR = 0.25  # share of the rows that may be on either side of their margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +50,43 @@ def train(
     total = float(weight.sum())
     C = weight / (2.0 * alpha * total)
     dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
+    near: Any = None
+    if start is None and len(sign) >= MANY:
+        start, near = _from_sample(rows, sign, weight, alpha, intercept, C)
     eps, beta, rounds = FIRST, start, 0
     while True:
-        found = minimise(dual, rows, beta, tol=eps)
+        found = minimise(dual, rows, beta, tol=eps, first=near)
         rounds += found.rounds
         value, gap = _gap(dual, found, sign, C, alpha)
         if gap <= tol or eps < 1e-9 or found.violation > eps:
             break
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
-        beta = found.beta
+        beta, near = found.beta, None
     norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
     return Machine(found.beta, found.f, found.offset, value, gap, norm, rounds)
+
+
+def _from_sample(
+    rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, C: Floats
+) -> tuple[Floats, Any]:
+    """Dual variables by what a machine of some of the rows says: at their bound inside the margin, zero outside; and
+    the rows that may be on either side of it."""
+    used = np.flatnonzero(weight > 0)
+    some = used[:: max(len(used) // max(SAMPLE, len(used) // 8), 1)]
+    found = train(rows.part(some), sign[some], weight[some], alpha, intercept, 1e-2)
+    spread = np.zeros(len(sign))
+    spread[some] = found.beta
+    inside = 1.0 - sign * (rows.product(spread) + found.offset)
+    width = float(np.quantile(np.abs(inside[used]), NEAR)) or 1.0
+    beta = sign * C * np.clip(0.5 + 0.5 * inside / width, 0.0, 1.0)
+    if intercept:
+        up, down = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
+        near = (np.abs(inside) < width) & ((beta > 0) if up > down else (beta < 0))
+        room = float(np.abs(beta[near]).sum())
+        if room <= abs(up - down):
+            return _balanced(beta), None
+        beta[near] *= 1.0 - abs(up - down) / room
+    return beta, np.flatnonzero((np.abs(inside) < width) & (weight > 0))
 
 
 def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
@@ -183,14 +211,20 @@ class KernelClassifier:
         return np.asarray(model._confidences(found, model._norms))
 
 
-def _without(beta: Floats, test: Any) -> Floats | None:
-    """β without some rows, balanced again by shrinking the larger side."""
+def _without(beta: Floats, test: Any) -> Floats:
+    """β without some rows, balanced again."""
     found = beta.copy()
     found[test] = 0.0
+    return _balanced(found)
+
+
+def _balanced(beta: Floats) -> Floats:
+    """β whose larger side is shrunk to the sum of the smaller."""
+    found = beta.copy()
     up, down = found[found > 0].sum(), -found[found < 0].sum()
-    if up <= 0 or down <= 0:
-        return None
     least = min(up, down)
+    if least <= 0:
+        return np.zeros_like(beta)
     found[found > 0] *= least / up
     found[found < 0] *= least / down
     return found

@@ -18,7 +18,7 @@ MEMORY = 3 * 2**30  # bytes for kernel rows
 FEW = 2000
 LEAST_ROWS = 4096  # rows that are always kept: a working set
 TALL, WIDE = 256, 4096  # one piece of a block
-PANEL = 512  # rows of a product in double precision
+PANEL, NARROW = 512, 512  # rows and columns of a piece of a product in double precision
 
 
 class Rows32:
@@ -112,15 +112,36 @@ class KernelRows:
         edges = np.linspace(0, self.n, 5).astype(int)
         parallel_map(lambda p: add_rows(self.table, slots, weight, f, edges[p], edges[p + 1]), range(4))
 
+    def product(self, weight: Floats) -> Floats:
+        """K · weight, of entries in single precision where rows are many."""
+        if self.n <= FEW:
+            return self.times(weight)
+        single = self.single or single_precision(self.kernel, self.points)
+        if single is None:
+            return self.times(weight)
+        some = np.flatnonzero(weight)
+        w = weight[some].astype(np.float32)
+
+        def panel(number: int) -> Floats:
+            columns = slice(number * PANEL, min((number + 1) * PANEL, self.n))
+            total = np.zeros(columns.stop - columns.start)
+            for i in range(0, len(some), WIDE):
+                total += w[i : i + WIDE] @ single(some[i : i + WIDE], columns)
+            return total
+
+        with single_threaded_blas():
+            return np.concatenate(parallel_map(panel, range(-(-self.n // PANEL))))
+
     def times(self, weight: Floats) -> Floats:
         """K · weight in double precision, of the rows whose weight is not zero."""
         some = np.flatnonzero(weight)
         if not len(some):
             return np.zeros(self.n)
-        B, w = self.points[some], weight[some]
+        parts = [(self.points[some[i : i + NARROW]], weight[some[i : i + NARROW]]) for i in range(0, len(some), NARROW)]
 
         def panel(number: int) -> Floats:
-            return np.asarray(self.kernel.block(self.points[number * PANEL : (number + 1) * PANEL], B) @ w)
+            A = self.points[number * PANEL : (number + 1) * PANEL]
+            return np.asarray(sum(self.kernel.block(A, B) @ w for B, w in parts))
 
         with single_threaded_blas():
             return np.concatenate(parallel_map(panel, range(-(-self.n // PANEL))))

@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gramian.solvers.kernel_rows import KernelRows
+from gramian.solvers.kernel_rows import FEW, KernelRows
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-WORKING = 2048  # variables solved for at once
+WORKING = 4096  # variables solved for at once
 MOST_INNER = 100_000
 PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
@@ -54,6 +54,8 @@ def minimise(
     *,
     tol: float = 1e-4,
     max_rounds: int = 2000,
+    first: Index | None = None,
+    inner: bool = False,
     watch: Callable[[int, float], Any] | None = None,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
@@ -62,16 +64,20 @@ def minimise(
     in memory. The last rounds are on f in double precision.
     """
     beta = np.clip(np.zeros_like(dual.c), dual.low, dual.high) if start is None else start.copy()
-    f = rows.times(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
+    f = rows.product(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
     rounds = steps = 0
-    look, last = PATIENCE, np.inf
-    exact = True  # whether f is in double precision
+    look, last, before = PATIENCE, np.inf, rows.n
+    if first is not None:
+        found = _on_some(dual, rows, beta, f, first, tol, max_rounds)
+        f = f + rows.product(by_row(dual, found.beta - beta, rows.n))
+        beta, rounds, steps, exact, look = found.beta, found.rounds, found.steps, False, 0
+    exact = rows.n <= FEW or not beta.any()  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
         violation = top - bottom
         if violation <= tol or rounds >= max_rounds:
-            if exact or rounds >= max_rounds:
+            if exact or inner or rounds >= max_rounds:
                 break
             f, exact = rows.times(by_row(dual, beta, rows.n)), True
             continue
@@ -84,9 +90,10 @@ def minimise(
             some = _unsettled(dual, beta, G, top, bottom)
             if LEAST < len(some) < MOST_ACTIVE * rows.n:
                 found = _on_some(dual, rows, beta, f, some, tol, max_rounds - rounds)
+                f = f + rows.product(by_row(dual, found.beta - beta, rows.n))
                 beta, rounds, steps = found.beta, rounds + max(found.rounds, 1), steps + found.steps
-                f, exact = rows.times(by_row(dual, beta, rows.n)), True
-                look = rounds + PATIENCE
+                exact, look = False, rounds + (0 if len(some) < 0.5 * before else PATIENCE)
+                before = len(some)
                 continue
         work = _working_set(dual, beta, G)
         block = rows.rows(dual.row[work])
@@ -102,7 +109,8 @@ def minimise(
         if watch is not None and watch(rounds, violation) is True:
             break
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
-    return _polished(dual, rows, Found(beta, f, offset, max(violation, 0.0), rounds, steps))
+    answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps)
+    return answer if inner else _polished(dual, rows, answer)
 
 
 def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
@@ -149,9 +157,9 @@ def _on_some(dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index,
     mine = np.flatnonzero(place[dual.row] >= 0)
     part = rows.part(some)
     inner = Dual(dual.c[mine], dual.low[mine], dual.high[mine], place[dual.row[mine]], dual.balanced)
-    held = f[some] - part.times(by_row(inner, beta[mine], len(some)))
+    held = f[some] - part.product(by_row(inner, beta[mine], len(some)))
     inner = Dual(inner.c - held[inner.row], inner.low, inner.high, inner.row, inner.balanced)
-    found = minimise(inner, part, beta[mine], tol=0.5 * tol, max_rounds=max_rounds)
+    found = minimise(inner, part, beta[mine], tol=0.5 * tol, max_rounds=max_rounds, inner=True)
     whole = beta.copy()
     whole[mine] = found.beta
     return Found(whole, f, found.offset, found.violation, found.rounds, found.steps)
