@@ -537,3 +537,19 @@ def test_rows_that_are_all_equal():
         assert p.argmax() == max(y)
         assert p.max() > 1.05 / len(p)
         assert np.abs(model.decision_function(np.ones((1, 2)))).max() < 1e6
+
+
+def test_interruption_keeps_the_best_point():
+    """Once: no further margins are tried after Ctrl-C."""
+    X, y = problem(0)
+    calls = []
+
+    def stop(iteration, state):
+        calls.append(iteration)
+        if iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.warns(gm.ConvergenceWarning, match="Interrupted after 3"):
+        model = gm.SVC(alpha=0.01, callbacks=[stop]).fit(X, y)
+    assert calls == [1, 2, 3]
+    assert np.isfinite(model.coef_).all()

@@ -22,6 +22,7 @@ from gramian.solvers.choose import MOST_COLUMNS
 from gramian.solvers.fit import Fit
 from gramian.solvers.interior import InteriorPoint, Kinks
 from gramian.solvers.problem import Problem
+from gramian.solvers.separation import least_margin
 
 Floats = NDArray[np.float64]
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
@@ -150,9 +151,11 @@ class SVC(PenalisedClassifier):
                     'above 0, or alpha="auto".'
                 )
             return found
-        soft = super()._solve(problem, **(more | {"warn": False}))
-        if soft.certificate.holds:
+        soft = super()._solve(problem, **({"inner": not more.get("warn", True)} | more | {"warn": False}))
+        if soft.certificate.holds or soft.interrupted:
             return soft
+        if least_margin(problem, soft.theta) <= 0:  # not separated: there is no hard margin
+            return super()._solve(problem, **more)
         found = self._hard(problem, problem.alpha, **more)
         return super()._solve(problem, **more) if found is None else found
 

@@ -44,6 +44,7 @@ class Fit:
     converged: bool
     scale: float | None = None
     separated: bool = False
+    interrupted: bool = False
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -56,8 +57,13 @@ def fit_problem(
     tol: float = 1e-8,
     callbacks: Sequence[Callback] = (),
     warn: bool = True,
+    inner: bool | None = None,
 ) -> Fit:
-    """Minimise the objective; says so where the optimum was not reached, or is at infinity."""
+    """Minimise the objective; says so where the optimum was not reached, or is at infinity.
+
+    A fit that is `inner` to something larger (as one without warnings is taken to be) leaves Ctrl-C to that.
+    """
+    inner = not warn if inner is None else inner
     problem = plain(problem)
     if problem.alpha == 0 and problem.parts is not None and not problem.parts.bounded:
         problem = problem.with_penalty(Zero())
@@ -70,11 +76,11 @@ def fit_problem(
         method = replace(method, hessian=hessian) if isinstance(method, Newton) else method
     watched = may_separate(problem) and isinstance(method, Newton | NewtonCG)
     callbacks = [*callbacks, Watch(problem)] if watched else callbacks
-    outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=not warn)
+    outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
     if watched and (not outcome.converged or flat(outcome)):
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
-            return _separated(problem, columns, max_iter, tol, warn)
+            return _separated(problem, columns, max_iter, tol, warn, inner)
     least = getattr(method, "least_tol", 0.0)
     found = _finished(problem, method, reason, outcome, tol if outcome.measure <= tol else max(tol, least))
     if found.certificate.tolerance > tol:
@@ -142,6 +148,7 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
         outcome.iterations,
         holds,
         outcome.scale,
+        interrupted=outcome.interrupted,
         more=outcome.more,
     )
 
@@ -207,7 +214,7 @@ def _say(fit: Fit, max_iter: int) -> None:
     )
 
 
-def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool) -> Fit:
+def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:
     """A finite answer where the optimum is at infinity: a small penalty, in standard units."""
     some = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
     where = f"by {some}" if columns else "by a combination of the columns"
@@ -234,7 +241,7 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     )
     kept.__dict__["square"] = np.full(problem.d, RIDGE_OF_SEPARATED)
     method, reason = choose(kept)
-    outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=not warn)
+    outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
     found = _finished(kept, method, reason, outcome, tol)
     certificate = replace(found.certificate, note=f"{what}; {kept_by} keeps the coefficients finite.")
     return replace(found, separated=True, certificate=certificate)
