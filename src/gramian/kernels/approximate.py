@@ -1,5 +1,6 @@
 """Features whose inner products are nearly a kernel: landmarks (Nyström) and random waves (Fourier)."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,9 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             parts = parallel_map(lambda i: self._features(points[i : i + PANEL]), range(0, len(points), PANEL))
         return np.concatenate(parts)
 
+    @abstractmethod
     def _features(self, points: Any) -> Floats:
-        raise NotImplementedError
+        """Features of prepared points."""
 
     @property
     def _n_features_out(self) -> int:

@@ -114,12 +114,20 @@ class Kernel(ABC):
         with single_threaded_blas():
             kernel = self._ready(X, Z)
             A = kernel.points(X)
-            B = A if Z is None else kernel.points(Z)
+            if Z is None:
+                return kernel.matrix(A)
+            B = kernel.points(Z)
             out = np.empty((len(A), len(B)))
-            mirrored = Z is None and kernel.symmetric
-            _fill(out, kernel, A, B, mirrored=mirrored)
-            if mirrored:
-                np.fill_diagonal(out, kernel.diag(A))
+            _fill(out, kernel, A, B, mirrored=False)
+        return out
+
+    def matrix(self, A: Any) -> Floats:
+        """k between prepared points and themselves."""
+        out = np.empty((len(A), len(A)))
+        with single_threaded_blas():
+            _fill(out, self, A, A, mirrored=self.symmetric)
+            if self.symmetric:
+                np.fill_diagonal(out, self.diag(A))
         return out
 
     def diagonal(self, X: Any) -> Floats:

@@ -61,7 +61,7 @@ class KernelRidge:
         rows = MappedRows(self.points, 1, lambda p: np.zeros((len(p), 1)))
         plans = plan(model.cv, rows)
         F = None if self.n <= EIGEN else pivots(self.kernel, self.points, RANK)[1]
-        K = self._matrix() if F is None else None
+        K = self.kernel.matrix(self.points) if F is None else None
         if plans[0].leave_one_out:
             path = KernelPath(self.Y, self.weight, self.intercept, K=K, F=F)
 
@@ -95,28 +95,11 @@ class KernelRidge:
 
     # one alpha
 
-    def _matrix(self) -> Floats:
-        K = np.empty((self.n, self.n))
-
-        def panel(i: int) -> None:
-            K[i : i + PANEL, i:] = self.kernel.block(self.points[i : i + PANEL], self.points[i:])
-
-        with single_threaded_blas():
-            parallel_map(panel, range(0, self.n, PANEL))
-        lower = np.tril_indices(min(PANEL, self.n), -1)
-        for i in range(0, self.n, PANEL):
-            size = min(PANEL, self.n - i)
-            corner = K[i : i + size, i : i + size]
-            inside = lower if size == PANEL else np.tril_indices(size, -1)
-            corner[inside] = corner.T[inside]
-            K[i + size :, i : i + size] = K[i : i + size, i + size :].T
-        return K
-
     def _solve(self) -> None:
-        factor: Any = Factor(self._matrix(), self.weight, self.alpha)
+        factor: Any = Factor(self.kernel.matrix(self.points), self.weight, self.alpha)
         how = "Cholesky"
         if factor.failed:
-            factor, how = Singular(self._matrix(), self.weight, self.alpha), "eigendecomposition"
+            factor, how = Singular(self.kernel.matrix(self.points), self.weight, self.alpha), "eigendecomposition"
         beta, b = dual_of(factor, self.Y, self.intercept)
         left = self._left(beta, b, factor.lam)
         again, shift = dual_of(factor, left, self.intercept)

@@ -103,7 +103,7 @@ class KernelClassifier:
 
     def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any) -> None:
         points, target = model._fit_points(X, y, sample_weight)
-        coded = model._labelled_target(target)
+        coded = model._labelled_points(target)
         block = coded.collect()
         self.codes = block.y[:, 0].astype(np.int64)
         self.weight = np.ones(coded.n) if block.weight is None else block.weight
@@ -127,8 +127,7 @@ class KernelClassifier:
         return train(self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
 
     def _splits(self) -> Any:
-        empty = MemoryRows(np.zeros((self.n, 1)), None, None)
-        return splits_of("loo" if self.cv == "loo" else self.cv, empty)
+        return splits_of(self.cv, MemoryRows(np.zeros((self.n, 1)), None, None))
 
     def _choose(self, model: Any, grid: Any) -> float:
         fixed = not isinstance(grid, int)

@@ -55,6 +55,7 @@ class Kernelised:
     intercept_: Any
     dual_coef_: Any
     _pivots: Pivots
+    _support_points: Any
 
     def _read_points(self, X: Any, *, reset: bool) -> Any:
         """Points of the kernel; tables are checked for their columns as everywhere."""
@@ -113,7 +114,10 @@ class Kernelised:
         self._forget()
         if self.kernel is None:
             return super()._labelled(X, y, sample_weight)  # type: ignore[misc]
-        rows = self._factor_rows(X, y, sample_weight)
+        return self._labelled_points(self._factor_rows(X, y, sample_weight))
+
+    def _labelled_points(self, rows: Rows) -> Rows:
+        """Class numbers of rows that stand for points: what is known of the points' own columns stays."""
         names = ("n_features_in_", "feature_names_in_")
         known = {name: getattr(self, name) for name in names if hasattr(self, name)}
         found = super()._labelled(rows, None, None)  # type: ignore[misc]
@@ -124,6 +128,10 @@ class Kernelised:
         return found
 
     def _rows(self, X: Any) -> Rows:
+        if hasattr(self, "_support_points"):
+            support = self._support_points
+            points = self._read_points(X, reset=False)
+            return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
         return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]
 
     def _intercept_alone(self) -> dict[str, Any]:
@@ -178,8 +186,7 @@ class Kernelised:
             )
         points, target = self._fit_points(X, y, sample_weight)
         n = len(points)
-        rank = n if self.rank is None else self._rank(n)
-        rank = min(rank, n if self.rank is not None else EXACT_RANK)
+        rank = min(n, EXACT_RANK) if self.rank is None else self._rank(n)
         if n * rank > MOST_CELLS and not self._needs_distances():
             return self._streamed(points, rank, target)
         self._pivots, F = pivots(self.kernel_, points, rank)

@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.models import parameters
-from gramian.models.classifying import ClassifyingModel
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
-from gramian.models.kernelised import MappedRows
 from gramian.models.linear_classifier import PenalisedClassifier, lengths
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge
@@ -19,7 +17,7 @@ from gramian.objective.penalties import L2
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.strength import strongest
 from gramian.solvers.choose import MOST_COLUMNS
-from gramian.solvers.fit import Fit
+from gramian.solvers.fit import Fit, say
 from gramian.solvers.interior import InteriorPoint, Kinks
 from gramian.solvers.problem import Problem
 from gramian.solvers.separation import least_margin
@@ -106,24 +104,6 @@ class SVC(PenalisedClassifier):
         machine.finish(self)
         return self
 
-    def _labelled_target(self, target: Rows) -> Rows:
-        """Class numbers of rows that are known by their points."""
-        names = ("n_features_in_", "feature_names_in_")
-        known = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        found = ClassifyingModel._labelled(self, target, None, None)
-        for name in names:
-            if hasattr(self, name):
-                delattr(self, name)
-        self.__dict__.update(known)
-        return found
-
-    def _rows(self, X: Any) -> Rows:
-        if not hasattr(self, "_support_points"):
-            return super()._rows(X)
-        support = self._support_points
-        points = self._read_points(X, reset=False)
-        return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
-
     def _probabilities(self, rows: Rows) -> Floats:
         if getattr(self, "_waiting", None) is not None:
             self._calibration, self._waiting = self._waiting.calibrated(self), None
@@ -154,10 +134,11 @@ class SVC(PenalisedClassifier):
         soft = super()._solve(problem, **({"inner": not more.get("warn", True)} | more | {"warn": False}))
         if soft.certificate.holds or soft.interrupted:
             return soft
-        if least_margin(problem, soft.theta) <= 0:  # not separated: there is no hard margin
-            return super()._solve(problem, **more)
-        found = self._hard(problem, problem.alpha, **more)
-        return super()._solve(problem, **more) if found is None else found
+        # Only separated rows have a hard margin.
+        found = self._hard(problem, problem.alpha, **more) if least_margin(problem, soft.theta) > 0 else None
+        if found is None and more.get("warn", True):
+            say(soft, self.max_iter)
+        return soft if found is None else found
 
     def _hard(self, problem: Problem, asked: float, **more: Any) -> Fit | None:
         """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one.

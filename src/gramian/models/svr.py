@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._charted import Charted
 from gramian.models import parameters
-from gramian.models.kernelised import Kernelised, MappedRows
+from gramian.models.kernelised import Kernelised
 from gramian.models.summary import Summary
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.scores import Scores
@@ -31,15 +31,9 @@ EDGE = 1e-7  # support vectors lie on the edge of the region, which rounding mus
 class SupportPoints(Kernelised):
     """Estimators whose function is a sum of kernels at the rows that matter."""
 
-    rank: Any = None
-    _support_points: Any
-
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        support = self._support_points
-        return MappedRows(
-            self._read_points(X, reset=False), len(support), lambda some: self.kernel_.block(some, support)
-        )
+        return super()._rows(X)
 
     def _keep_support(self, points: Any, beta: Floats) -> None:
         self.support_ = np.flatnonzero(beta)

@@ -87,7 +87,7 @@ def fit_problem(
         said = f"Rounding leaves this solver a tolerance of {least:g}, not the {tol:g} asked for."
         found = replace(found, certificate=replace(found.certificate, note=said))
     if warn and not found.certificate.holds and not outcome.interrupted:
-        _say(found, max_iter)
+        say(found, max_iter)
     return found
 
 
@@ -201,7 +201,8 @@ def _rank(problem: Problem, outcome: Outcome) -> tuple[int, float]:
     return int(keep.sum()), float(np.sqrt(top / values[keep][0])) if keep.any() else float("inf")
 
 
-def _say(fit: Fit, max_iter: int) -> None:
+def say(fit: Fit, max_iter: int) -> None:
+    """Warn of an optimum that was not reached: which quantity is how far off, and what to do."""
     c = fit.certificate
     more = " ".join(filter(None, [str(fit.more.get("message", "")), "To go on:"]))
     cause = f"after {fit.iterations} steps of {fit.solver.name}"

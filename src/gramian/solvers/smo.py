@@ -1,6 +1,5 @@
 """Dual problems of kernel machines: a quadratic within bounds, on working sets of rows of the kernel matrix."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +55,6 @@ def minimise(
     max_rounds: int = 2000,
     first: Index | None = None,
     inner: bool = False,
-    watch: Callable[[int, float], Any] | None = None,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
 
@@ -106,8 +104,6 @@ def minimise(
         rows.add(f, block, change)
         exact = False
         rounds += 1
-        if watch is not None and watch(rounds, violation) is True:
-            break
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps)
     return answer if inner else _polished(dual, rows, answer)
