@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -170,6 +171,10 @@ class Smooth:
     def value(self, V: Array) -> float:
         return self.loss(self.scores(V), self.y)[0] + self.alpha * float((V[:, :-1] ** 2).sum())
 
+    def times(self, curve: Curve, P: Array) -> Array:
+        """The Hessian times P, from the curvature of the scores."""
+        return self.back(curve(self.scores(P))) + self.ridge(P)
+
     def minimise(self, V: Array) -> tuple[Array, float, Array]:
         """Newton's method by conjugate gradients from V: the minimiser, the minimum, and the gradient at the start."""
         first = None
@@ -179,7 +184,7 @@ class Smooth:
             first = gradient if first is None else first
             if np.abs(gradient).max() < 1e-13:  # rounding: nothing is left to solve for
                 return V, value, first
-            step = conjugate_gradients(lambda P: self.back(curve(self.scores(P))) + self.ridge(P), gradient)  # noqa: B023
+            step = conjugate_gradients(partial(self.times, curve), gradient)
             length = length_of(self.value, V, value, step, float((gradient * step).sum()))
             if not length:
                 return V, value, first
@@ -253,11 +258,7 @@ def sparse_logistic(X: Any, y: Array, alpha: float, result: dict[str, Any]) -> d
             part, before = X[:, free], free
         curvature = wrong * (1 - wrong)
 
-        def times(P: Array) -> Array:
-            image = curvature * (part @ P[:-1] + P[-1])  # noqa: B023
-            return np.append(part.T @ image, image.sum()) / n  # noqa: B023
-
-        step = conjugate_gradients(times, np.append(slope[free] + alpha * signs, 0.0))
+        step = conjugate_gradients(partial(_curved, part, curvature), np.append(slope[free] + alpha * signs, 0.0))
         for length in 0.5 ** np.arange(30):
             moved = w[free] - length * step[:-1]
             trial = w.copy()
@@ -273,6 +274,12 @@ def sparse_logistic(X: Any, y: Array, alpha: float, result: dict[str, Any]) -> d
         "excess": (start - lower) / start,
         "nnz": float(np.count_nonzero(result["coef"])),
     }
+
+
+def _curved(X: Any, curvature: Array, P: Array) -> Array:
+    """The Hessian of the mean loss times P, the intercept last."""
+    image = curvature * (X @ P[:-1] + P[-1])
+    return np.append(X.T @ image, image.sum()) / X.shape[0]
 
 
 def _best_intercept(margins: Array, y: Array, b: float) -> float:
@@ -329,6 +336,7 @@ def hinge_minimum(X: Array, y: Array, alpha: float) -> tuple[float, float]:
         hessian = sum((A[part] * D[part, None]).T @ A[part] for part in parts) + np.diag(ridge)
         lack = A.T @ s - ridge * v
 
+        # Both are called in this round only, so that they see its values.
         def step(short: Array, free: Array) -> tuple[Array, Array, Array, Array]:
             """Newton's direction when s t is to grow by `short` and r ξ by `free`."""
             push = short / s - free / r  # noqa: B023

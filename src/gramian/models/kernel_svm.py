@@ -14,7 +14,7 @@ from gramian.selection.shared import select
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, Found, minimise
+from gramian.solvers.smo import Dual, Found, until_gap
 
 Floats = NDArray[np.float64]
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
@@ -53,17 +53,11 @@ def train(
     near: Any = None
     if start is None and len(sign) >= MANY:
         start, near = _from_sample(rows, sign, weight, alpha, intercept, C)
-    eps, beta, rounds = FIRST, start, 0
-    while True:
-        found = minimise(dual, rows, beta, tol=eps, first=near)
-        rounds += found.rounds
-        value, gap = _gap(dual, found, sign, C, alpha)
-        if gap <= tol or eps < 1e-9 or found.violation > eps:
-            break
-        eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
-        beta, near = found.beta, None
+    found, value, gap = until_gap(
+        dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol, first=near
+    )
     norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
-    return Machine(found.beta, found.f, found.offset, value, gap, norm, rounds)
+    return Machine(found.beta, found.f, found.offset, value, gap, norm, found.rounds)
 
 
 def _from_sample(

@@ -19,7 +19,7 @@ from gramian.selection.shared import select
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, Found, by_row, minimise
+from gramian.solvers.smo import Dual, Found, by_row, minimise, until_gap
 
 Floats = NDArray[np.float64]
 GRID = 8
@@ -157,17 +157,16 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     ) -> tuple[Found, float, float]:
         dual = self._dual(weight, alpha, epsilon)
         unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
-        eps, beta = 1e-3 * unit, start
-        while True:
-            found = minimise(dual, rows, beta, tol=eps, max_rounds=most)
+        C = dual.high[: rows.n]
+
+        def judge(found: Found) -> tuple[float, float]:
             square = float(by_row(dual, found.beta, rows.n) @ found.f)
-            C = dual.high[: rows.n]
             slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
             primal, lower = 0.5 * square + slack, float(dual.c @ found.beta) - 0.5 * square
             gap = max(primal - lower, 0.0) / max(abs(primal), 1e-9 * unit * float(C.sum()), 1e-300)
-            if gap <= tol or eps < 1e-10 * unit or found.violation > eps:
-                return found, 2.0 * alpha * primal, gap
-            eps, beta = min(eps / 10.0, eps * max(tol / gap, 1e-3)), found.beta
+            return 2.0 * alpha * primal, gap
+
+        return until_gap(dual, rows, judge, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
 
     def _choose(self, rows: KernelRows, points: Any, grid: Any, epsilon: float) -> float:
         fixed = not isinstance(grid, int)

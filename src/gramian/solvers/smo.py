@@ -1,5 +1,6 @@
 """Dual problems of kernel machines: a quadratic within bounds, on working sets of rows of the kernel matrix."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,34 @@ def minimise(
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps)
     return answer if inner else _polished(dual, rows, answer)
+
+
+def until_gap(
+    dual: Dual,
+    rows: KernelRows,
+    judge: Callable[[Found], tuple[float, float]],
+    start: Floats | None = None,
+    *,
+    eps: float,
+    least: float,
+    tol: float,
+    first: Index | None = None,
+    max_rounds: int = 2000,
+) -> tuple[Found, float, float]:
+    """`minimise` to ever smaller violations, from eps down to `least`, until the gap is within tol.
+
+    `judge` gives the objective and its relative duality gap; the answer is what was found, and both.
+    """
+    rounds = 0
+    while True:
+        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, first=first)
+        rounds += found.rounds
+        value, gap = judge(found)
+        if gap <= tol or eps < least or found.violation > eps:
+            found.rounds = rounds
+            return found, value, gap
+        eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
+        start, first = found.beta, None
 
 
 def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
