@@ -639,7 +639,7 @@ def test_the_algebra():
     assert a + 0 is a
     assert np.float64(2.0) * a == 2 * a
     assert a * np.int64(2) == 2 * a
-    assert a.get_params() == {"length_scale": 2.0}
+    assert a.get_params() == {"length_scale": 2.0, "metric": None}
     k = 3 * a + b.on([0])
     assert k.get_params()["left__base__length_scale"] == 2.0
     changed = k.set_params(left__base__length_scale=5.0, left__factor=4.0)

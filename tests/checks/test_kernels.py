@@ -54,6 +54,7 @@ OTHERS = np.vstack([RNG.standard_normal((4, 3)), ROWS[:2]])
 WORDS = ["banana", "bandana", "ananas", "nab", "ban", "dan"]
 PATH, TRIANGLE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]]), np.ones((3, 3)) - np.eye(3)
 GRAPHS = [PATH, TRIANGLE, np.array([[0, 1], [1, 0]])]
+METRIC = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
 CHAIN = np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1)
 
 
@@ -82,7 +83,7 @@ MADE = {
     "Custom": [Custom(matrix_function), Custom(smaller, pairwise=True)],
     "Exponential": [Exponential(0.1 * Linear())],
     "GaussianDensity": [GaussianDensity(0.5), GaussianDensity(1.0, -0.5), GaussianDensity(1.0, 0.8)],
-    "Laplacian": [Laplacian(), Laplacian((0.5, 1.0, 2.0)), Laplacian("auto")],
+    "Laplacian": [Laplacian(), Laplacian((0.5, 1.0, 2.0)), Laplacian("auto"), Laplacian(1.2, metric=METRIC)],
     "Matern": [Matern(1.3, nu) for nu in (0.5, 1.5, 2.5, np.inf, 0.8, 3.7)],
     "Normalized": [Normalized(Polynomial(2)), (Linear() + White(0.1)).normalized()],
     "On": [On(RBF(), (0, 2)), Linear().on(1), RBF("auto").on([-1])],
@@ -91,7 +92,7 @@ MADE = {
     "PolynomialOf": [RBF().polynomial([1.0, 0.0, 2.0]), PolynomialOf(Linear(), (1.0, -1.0))],
     "Power": [Power(Linear() + 1, 3), RBF() ** 0],
     "Product": [Product(RBF(), Linear()), RBF().on(0) * Laplacian().on([1, 2])],
-    "RBF": [RBF(), RBF("auto"), RBF((0.5, 1.0, 2.0)), RBF(1e-3), RBF(1e3)],
+    "RBF": [RBF(), RBF("auto"), RBF((0.5, 1.0, 2.0)), RBF(1e-3), RBF(1e3), RBF("auto", metric=METRIC)],
     "Scaled": [Scaled(RBF(), 2.5), -1 * Linear(), 0 * RBF()],
     "ScaledBy": [ScaledBy(RBF(), first_column), Linear().on([0, 1]).scaled_by(first_column)],
     "Sigmoid": [Sigmoid(), Sigmoid(0.1, 1.0)],

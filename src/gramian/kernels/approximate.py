@@ -227,20 +227,22 @@ class RandomFourier(_Approximation):
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
         rng = check_random_state(self.random_state)
-        d, half = points.d, -(-count // 2)
         kernel = self.kernel_
-        if isinstance(kernel, Laplacian):
+        L = getattr(kernel, "factor", None)  # of a metric: waves of Lx
+        d, half = points.d if L is None else len(L), -(-count // 2)
+        if isinstance(kernel, Laplacian) and L is None:
             if self.orthogonal:
                 raise ValueError("orthogonal=True is for the Gaussian and Matérn kernels.")
             W = rng.standard_cauchy((d, half))
-        elif isinstance(kernel, RBF | Matern):
+        elif isinstance(kernel, RBF | Matern | Laplacian):
             W = _directions(d, half, rng) if self.orthogonal else rng.standard_normal((d, half))
-            nu = getattr(kernel, "nu", np.inf)
+            nu = 0.5 if isinstance(kernel, Laplacian) else getattr(kernel, "nu", np.inf)
             if np.isfinite(nu):
                 W = W * np.sqrt(2.0 * nu / rng.chisquare(2.0 * nu, half))
         else:
             raise ValueError(f"{kernel!r} has no known spectrum: RandomFourier takes RBF, Laplacian and Matern.")
-        self.frequencies_ = W / np.broadcast_to(np.atleast_1d(kernel.scale), d)[:, None]
+        W = W / np.broadcast_to(np.atleast_1d(kernel.scale), d)[:, None]
+        self.frequencies_ = W if L is None else L.T @ W
         self._width, self._phase = count, float(rng.uniform(0.0, 2.0 * np.pi))
         return self
 

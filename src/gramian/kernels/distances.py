@@ -89,7 +89,7 @@ def _in_units(A: Vectors, B: Vectors, scale: Floats) -> tuple[Vectors, Any, Floa
     if B.is_sparse:
         shift = np.zeros(1)
     else:
-        (shift,) = B.home.made("mean", lambda rows: (_mean(rows.X),))
+        (shift,) = B.home.made("mean", lambda rows: (mean_row(rows.X),))
 
     def make(rows: Vectors) -> tuple[Any, Floats]:
         if rows.is_sparse:
@@ -104,7 +104,8 @@ def _in_units(A: Vectors, B: Vectors, scale: Floats) -> tuple[Vectors, Any, Floa
     return (A, *A.made(key, make), *B.made(key, make))
 
 
-def _mean(X: Floats) -> Floats:
+def mean_row(X: Floats) -> Floats:
+    """The mean of the rows, of numbers of any size."""
     return np.asarray((X / len(X)).sum(axis=0))
 
 

@@ -1,6 +1,7 @@
 """Kernels of the difference of two rows, in units of a length scale."""
 
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,13 @@ from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.distances import city_distances, distances, exponential, gaussian, median_distance
+from gramian.kernels.metric import LEARNED, factor_of, turned, written
 from gramian.kernels.parameters import is_number, refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.validity import Validity, proven, refuted
 
 Floats = NDArray[np.float64]
+KINK = 1e-8  # in units of the length scale: nearer pairs have no direction
 
 
 class Stationary(Kernel):
@@ -45,8 +48,65 @@ class Stationary(Kernel):
         return median_distance(A, distances)
 
 
+class InMetric(Stationary):
+    """A stationary kernel that may measure distances by a matrix M: ‖x − x'‖² = (x − x')ᵀM(x − x')."""
+
+    metric: Any
+    factor: Floats | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        factor = None
+        if isinstance(self.metric, str) and self.metric != LEARNED:
+            raise ValueError(
+                f"metric of {type(self).__name__} is {self.metric!r}; it must be None, {LEARNED!r} or a matrix."
+            )
+        if self.metric is not None and not isinstance(self.length_scale, str) and np.ndim(self.length_scale):
+            raise ValueError(
+                f"length_scale of {type(self).__name__} must be one number beside a metric, which has all."
+            )
+        if self.metric is not None and not isinstance(self.metric, str):
+            M = np.asarray(self.metric)
+            factor = factor_of(self, M)
+            object.__setattr__(self, "metric", M)
+        object.__setattr__(self, "factor", factor)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the metric is still to be learned from a target."""
+        return isinstance(self.metric, str)
+
+    def waits_for(self) -> str | None:
+        return f"metric of {self!r} is learned from a target" if self.learns else super().waits_for()
+
+    def fitted(self, X: Any) -> Kernel:
+        if self.learns:
+            raise ValueError(
+                f"metric of {self!r} is learned from a target, by a model whose whole kernel this is: fit "
+                f"gm.Ridge(kernel={self!r}) to X and y, and use its kernel_ here."
+            )
+        return super().fitted(X)
+
+    def turned(self, A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
+        """Rows whose plain distances are those of the metric."""
+        if self.learns:
+            self.fitted(None)
+        return (A, B) if self.factor is None else turned(A, B, self.factor)
+
+    @abstractmethod
+    def slope(self, A: Vectors, B: Vectors) -> Floats:
+        """s(x, x') with ∂k/∂x = −s(x, x') M (x − x'); 0 where k has a kink."""
+
+    def text(self) -> tuple[str, int]:
+        plain, level = super().text()
+        return (plain if self.metric is None else f"{plain[:-1]}, metric={written(self.metric)})"), level
+
+    def _median(self, A: Vectors) -> float:
+        return median_distance(self.turned(A, A)[0], distances)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class RBF(Stationary):
+class RBF(InMetric):
     """The Gaussian kernel: k(x, x') = exp(−‖x − x'‖² / (2h²)).
 
     Smooth functions that forget beyond the length scale h. One matrix product and one exponential for each pair.
@@ -56,6 +116,10 @@ class RBF(Stationary):
     length_scale : float, one per feature, or "auto"
         h; with one per feature the differences are divided one by one. "auto" is the median distance between the rows
         (1000 of them if there are more), set by `fitted(X)`, or by `k(X)` from X.
+    metric : None, array (d, d) or "learned"
+        M of ‖x − x'‖² = (x − x')ᵀM(x − x'), symmetric and positive semi-definite; None is the identity. "learned" is
+        learned by the model that is fitted with this kernel, which then has it in `kernel_`: directions along which the
+        target changes much are long (recursive feature machines). The scale of M is learned with it.
 
     Examples
     --------
@@ -64,12 +128,21 @@ class RBF(Stationary):
            [0.607, 1.   ]])
     >>> RBF("auto").fitted([[0.0], [3.0]])
     RBF(length_scale=3.0)
+    >>> RBF(2.0, metric=[[1.0, 0.0], [0.0, 0.0]])([[0.0, 7.0], [2.0, 5.0]]).round(3)  # the second column is nothing
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
     """
 
     length_scale: Any = 1.0
+    metric: Any = field(default=None, repr=False)
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
-        return gaussian(A, B, np.sqrt(2.0) * self.scale)
+        return gaussian(*self.turned(A, B), np.sqrt(2.0) * self.scale)
+
+    def slope(self, A: Vectors, B: Vectors) -> Floats:
+        found = self.block(A, B)
+        found /= self.scale[0] ** 2
+        return found
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The first `terms` of the series in one dimension: xⁱ exp(−x²/2) / √i! with x in units of the length scale.
@@ -92,7 +165,9 @@ class RBF(Stationary):
         return series_error(self._one_column(X), terms)
 
     def proof(self) -> Validity:
-        return proven(self, "the Fourier transform of a Gaussian is positive")
+        if self.metric is None:
+            return proven(self, "the Fourier transform of a Gaussian is positive")
+        return proven(self, "the Gaussian kernel of Lx, where LᵀL is the metric, which is positive semi-definite")
 
     def _one_column(self, X: Any) -> Floats:
         A = vectors(X)
@@ -101,31 +176,50 @@ class RBF(Stationary):
                 f"The Gaussian kernel's series is for one column, and X has {A.d}; use RBF(h).on(column), or products "
                 "of such kernels."
             )
-        return A.dense()[:, 0] / self.scale[0]
+        if self.learns:
+            self.fitted(None)
+        return A.dense()[:, 0] / self.scale[0] * (1.0 if self.factor is None else float(self.factor[0, 0]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Laplacian(Stationary):
+class Laplacian(InMetric):
     """The Laplacian kernel: k(x, x') = exp(−‖x − x'‖₁ / h).
 
     Continuous functions that may have kinks. `length_scale` as for `RBF`; "auto" is the median distance ‖x − x'‖₁.
 
-    >>> Laplacian(2.0)([[0.0], [2.0]]).round(3)
-    array([[1.   , 0.368],
-           [0.368, 1.   ]])
+    With a `metric` M, as for `RBF`, the distance is √((x − x')ᵀM(x − x')) instead of a sum over columns, so that no
+    axis is special: exp(−‖x − x'‖ / h) where M is the identity, which is not the kernel without a metric.
+
+    >>> X = [[0.0, 0.0], [3.0, 4.0]]
+    >>> Laplacian(7.0)(X)[0, 1].round(3), Laplacian(5.0, metric=np.eye(2))(X)[0, 1].round(3)
+    (np.float64(0.368), np.float64(0.368))
     """
 
     length_scale: Any = 1.0
+    metric: Any = field(default=None, repr=False)
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
-        D = city_distances(A, B, self.scale)
+        D = city_distances(A, B, self.scale) if self.metric is None else distances(*self.turned(A, B), self.scale)
         return exponential(np.negative(D, out=D))
 
+    def slope(self, A: Vectors, B: Vectors) -> Floats:
+        if self.metric is None:
+            raise ValueError("Without a metric the Laplacian kernel has no gradient along M (x − x').")
+        D = distances(*self.turned(A, B), self.scale)
+        far = np.where(D > KINK, D, np.inf)
+        return exponential(np.negative(D, out=D)) / (far * self.scale[0] ** 2)
+
     def proof(self) -> Validity:
+        if self.metric is not None:
+            return proven(
+                self,
+                "exp(−‖Lx − Lx'‖ / h), where LᵀL is the metric, which is positive semi-definite: the Matérn kernel of "
+                "Lx with ν = ½, whose Fourier transform is positive",
+            )
         return proven(self, "a product over the columns of exp(−|x − x'| / h), whose Fourier transform is positive")
 
     def _median(self, A: Vectors) -> float:
-        return median_distance(A, city_distances)
+        return median_distance(A, city_distances) if self.metric is None else super()._median(A)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
@@ -12,8 +13,10 @@ from gramian.kernels.given import Precomputed
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import is_table, vectors
+from gramian.kernels.stationary import InMetric
 from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
+from gramian.models.learned_metric import learn_metric
 from gramian.objective.penalties import L2
 from gramian.rows import Block, MemoryRows, Rows, scan
 
@@ -81,11 +84,13 @@ class Kernelised:
             X = block.X
         elif y is None and targeted:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        for name in ("kernel_", "kernel_losses_"):
+        for name in ("kernel_", "kernel_losses_", "metric_weights_", "_learned"):
             if hasattr(self, name):
                 delattr(self, name)
         table = is_table(X)
-        if searched(self.kernel):
+        if targeted and isinstance(self.kernel, InMetric) and self.kernel.learns:
+            kernel = self._learn_metric(X, y, sample_weight, target)
+        elif searched(self.kernel):
             kernel, self.kernel_losses_ = chosen(self, X, y if target is None else target.y[:, 0], sample_weight)
         else:
             kernel = kernel_of(self.kernel)
@@ -99,6 +104,25 @@ class Kernelised:
         if target is None:
             target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
         return points, target
+
+    def _learn_metric(self, X: Any, y: Any, sample_weight: Any, target: Any) -> Kernel:
+        """The kernel with its metric learned; sets `kernel_losses_` of each number of rounds and `metric_weights_`."""
+        points = self._read_points(X, reset=True)
+        if target is None:
+            target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
+        if not is_classifier(self):
+            target.refuse_labels()
+        self._learned = learn_metric(self, self.kernel, points, target)
+        self.kernel_losses_ = {f"{count} rounds": float(loss) for count, loss in enumerate(self._learned.losses)}
+        self.metric_weights_ = self._learned.weights
+        return self._learned.kernel
+
+    def _metric_notes(self) -> list[str]:
+        """For `summary`: what was learned of the metric, if it was."""
+        if not hasattr(self, "_learned"):
+            return []
+        names = getattr(self, "feature_names_in_", None)
+        return [self._learned.note([f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names))]
 
     # what linear models call
 
@@ -145,13 +169,14 @@ class Kernelised:
             return None
         chosen = self._pivots
         return self._intercept_alone(), [
-            f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left"
+            f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left",
+            *self._metric_notes(),
         ]
 
     def _forget(self) -> None:
         if self.kernel is None and self.rank is not None:
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
-        for name in ("kernel_", "_pivots", "dual_coef_"):
+        for name in ("kernel_", "_pivots", "dual_coef_", "kernel_losses_", "metric_weights_", "_learned"):
             if hasattr(self, name):
                 delattr(self, name)
 

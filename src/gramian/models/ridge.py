@@ -281,10 +281,12 @@ class Ridge(Kernelised, InferentialModel):
         return float(self.alpha) if plain and not isinstance(self.alpha, str) else None
 
     def _summary(self) -> Summary:
-        if hasattr(self, "_machine"):
-            facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "n": self._machine.n}
+        if hasattr(self, "_machine") or hasattr(self, "_pivots"):
+            facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_}
+            facts |= {"n": self._machine.n} if hasattr(self, "_machine") else {"rank": len(self._pivots.index)}
             facts |= {"noise variance": self.noise_variance_}
             notes = [str(self.scores_)] if hasattr(self, "scores_") else []
+            notes += self._metric_notes()
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}

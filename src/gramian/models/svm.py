@@ -112,7 +112,7 @@ class SVC(PenalisedClassifier):
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):
             return super()._kernel_notes()
-        return self._intercept_alone(), [f"kernel {self.kernel_!r}"]
+        return self._intercept_alone(), [f"kernel {self.kernel_!r}", *self._metric_notes()]
 
     def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
         return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)

@@ -208,9 +208,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "epsilon": self.epsilon}
         facts |= {"support vectors": len(self.support_), "objective": self.objective_}
-        return Summary(
-            type(self).__name__, self._intercept_alone(), facts, [str(self.scores_)] if hasattr(self, "scores_") else []
-        )
+        notes = [str(self.scores_)] if hasattr(self, "scores_") else []
+        return Summary(type(self).__name__, self._intercept_alone(), facts, [*notes, *self._metric_notes()])
 
 
 class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):

@@ -151,7 +151,7 @@ def single_precision(kernel: Any, points: Any) -> Callable[[Index, slice], Singl
     """Blocks of the Gaussian kernel of dense rows: one product and one exponential on vectors; None for others."""
     if type(kernel) is not RBF or points.is_sparse:
         return None
-    X = points.dense()
+    X = kernel.turned(points, points)[0].dense()
     Z = ((X - X.mean(axis=0)) / kernel.scale).astype(np.float32)
     half = (0.5 * (Z.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
 
