@@ -17,7 +17,8 @@ class Drawn:
         Parameters
         ----------
         kind : str, optional
-            Of the fit alone "coefficients", "path", "scores" or "selection", as far as it has them. With X and y of a
+            Of the fit alone "coefficients", "path", "scores" or "selection", with a kernel "parts", "fit" or "metric",
+            as far as it has them. With X and y of a
             classifier "roc", "pr", "calibration", "confusion", and "boundary" of two features, which needs no y; of a
             regressor "residuals". Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its
             predictions.

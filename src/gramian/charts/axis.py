@@ -89,7 +89,7 @@ def _worded(words: dict[float, str]) -> dict[str, Any]:
     return {"values": list(words), "labelExpr": f"{tests} : ''"}
 
 
-def linear_axis(title: str, low: float, high: float, **more: Any) -> Any:
+def linear_axis(title: str | None, low: float, high: float, **more: Any) -> Any:
     """An axis whose ticks are as short as its range allows."""
     zero = "datum.value === 0 ? '0' : datum.label"  # not 0e+0
     return alt.Axis(title=title, format=tick_format(low, high), labelExpr=zero, **more)

@@ -32,18 +32,18 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     ends = window(model, points)
     plane = over(model, ends, X)
     names = labels(np.asarray(model.classes_).tolist())
-    x, y_axis = _axes(model, ends)
+    x, y_axis = axes(model, ends)
     notes = ["the deeper the colour, the more probable the class"] if plane.probabilities is not None else []
-    layers = [_regions(plane, look, len(names))]
+    layers = [regions(plane, look, len(names))]
     layers += _points(points, judged, names, plane, x, y_axis, look, notes, sample_weight)
     if _has_margins(model, plane):
         margin = plane.margin(1)
-        lines = [line for level in (-1.0, 1.0) for line in contours(plane.x, plane.y, margin, level)]
-        layers.append(_lines(lines, plane, x, y_axis, color=look.ink, strokeWidth=1.3, strokeDash=[6, 5]))
+        found = [line for level in (-1.0, 1.0) for line in contours(plane.x, plane.y, margin, level)]
+        layers.append(line_marks(found, plane, x, y_axis, color=look.ink, strokeWidth=1.3, strokeDash=[6, 5]))
     places = [1] if len(names) == 2 else range(len(names))
-    lines = [line for place in places for line in contours(plane.x, plane.y, plane.margin(place))]
-    layers.append(_lines(lines, plane, x, y_axis, color=look.ink, strokeWidth=2))
-    layers += _rings(model, x, y_axis, look, notes)
+    found = [line for place in places for line in contours(plane.x, plane.y, plane.margin(place))]
+    layers.append(line_marks(found, plane, x, y_axis, color=look.ink, strokeWidth=2))
+    layers += rings(model, x, y_axis, look, notes)
     if _has_margins(model, plane):
         notes.append("dashed: margins, where the decision is ±1")
     whole = alt.layer(*[layer for layer in layers if layer is not None])
@@ -54,7 +54,8 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     )
 
 
-def _axes(model: Any, ends: Floats) -> tuple[Any, Any]:
+def axes(model: Any, ends: Floats) -> tuple[Any, Any]:
+    """The two features, over a window."""
     found = []
     names = labels(feature_names(model))
     for kind, field, name, (low, high) in ((alt.X, "x", names[0], ends[0]), (alt.Y, "y", names[1], ends[1])):
@@ -69,7 +70,7 @@ def _axes(model: Any, ends: Floats) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-def _regions(plane: Plane, look: Look, k: int) -> Any:
+def regions(plane: Plane, look: Look, k: int) -> Any:
     """All regions as one picture: a colour for each class and level of certainty."""
     decisions = finer(plane.decisions, HEIGHT, WIDTH)
     place = decisions.argmax(axis=2)
@@ -98,7 +99,8 @@ def _has_margins(model: Any, plane: Plane) -> bool:
     return hinge or hasattr(model, "support_vectors_")
 
 
-def _lines(lines: list[Floats], plane: Plane, x: Any, y: Any, **style: Any) -> Any:
+def line_marks(lines: list[Floats], plane: Plane, x: Any, y: Any, **style: Any) -> Any:
+    """Contours over the window of a plane."""
     if not lines:
         return None
     cell = np.array([np.ptp(plane.x), np.ptp(plane.y)]) / (GRID - 1)
@@ -159,15 +161,17 @@ def _records(points: Floats, judged: Decided | None, names: list[str], kept: Any
     return records
 
 
-def _vectors(model: Any) -> Floats | None:
+def support_vectors(model: Any) -> Floats | None:
+    """Of a machine, or of the one inside a model; None of others."""
     found = getattr(getattr(model, "estimator_", model), "support_vectors_", None)
     if found is None:
         return None
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
 
 
-def _rings(model: Any, x: Any, y: Any, look: Look, notes: list[str]) -> list[Any]:
-    vectors = _vectors(model)
+def rings(model: Any, x: Any, y: Any, look: Look, notes: list[str]) -> list[Any]:
+    """Around the support vectors."""
+    vectors = support_vectors(model)
     if vectors is None or not len(vectors):
         return []
     shown = some(len(vectors), MOST_RINGS)
@@ -186,7 +190,7 @@ def _finding(model: Any, judged: Decided | None, names: list[str]) -> str:
         if right == total:
             return f"Every row lies {side}"
         return f"{percent(right / total)} of {counted(total, 'row')} lie {side}"
-    vectors = _vectors(model)
+    vectors = support_vectors(model)
     if vectors is not None and hasattr(model, "margin_") and len(names) == 2:
         return f"{counted(len(vectors), 'support vector')} hold a margin of width {number(model.margin_)}"
     shape = _shape(model, names)
@@ -205,7 +209,7 @@ def _facts(model: Any, judged: Decided | None, names: list[str]) -> str:
     words = [name_of(model)]
     words += [f"alpha {number(model.alpha_)}"] if getattr(model, "alpha_", 0.0) else []
     words += [f"{model.n_neighbors_} neighbours"] if hasattr(model, "n_neighbors_") else []
-    vectors = _vectors(model)
+    vectors = support_vectors(model)
     words += [counted(len(vectors), "support vector")] if vectors is not None else []
     words += [f"margin {number(model.margin_)}"] if isinstance(getattr(model, "margin_", None), float) else []
     if judged is not None:

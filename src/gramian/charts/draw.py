@@ -15,6 +15,8 @@ RESULTS = {
     "Curves": "curves",
     "Evaluation": "evaluation",
 }
+BY_KERNEL = ("parts", "fit", "boundary", "region", "scores", "metric")
+WITH_ROWS = ("boundary", "region", "fit")  # drawn over rows if there are any
 OF_PREDICTIONS = ("roc", "pr", "calibration", "confusion", "residuals")
 
 
@@ -31,12 +33,18 @@ def kinds(model: Any, *, data: bool = False) -> list[str]:
         return [result, *(_of_evaluation(model) if data and result == "evaluation" else [])]
     inside = _inside(model)
     path = getattr(inside, "path_", None)
+    linear = getattr(inside, "kernel_", None) is None  # else coefficients are of features that have no names
+    machine = getattr(inside, "_machine", None)
     has = {
+        "parts": machine is not None and len(inside.kernel_.summands(getattr(inside, "n_features_in_", None))) > 1,
+        "fit": machine is not None or (data and not linear and is_regressor(inside)),
+        "metric": hasattr(inside, "metric_weights_"),
         "selection": hasattr(path, "sizes") and getattr(path, "mean", None) is not None and hasattr(inside, "support_"),
-        "path": len(getattr(path, "alphas", ())) > 1,
+        "path": linear and len(getattr(path, "alphas", ())) > 1,
         "scores": hasattr(inside, "scores_"),
-        "coefficients": hasattr(inside, "coef_"),
+        "coefficients": linear and hasattr(inside, "coef_"),
         "boundary": _plane(model) and (data or _knows_its_place(inside)),
+        "region": hasattr(model, "offset_") and getattr(model, "n_features_in_", 0) == 2,
     }
     found = [kind for kind, there in has.items() if there]
     return found + (_of_data(model) if data else [])
@@ -59,14 +67,17 @@ def chart(
         Ours, or any classifier or regressor of scikit-learn's protocol.
     kind : str, optional
         Of the fit alone: "coefficients" with their 95 % intervals where theory gives them; "path" over alpha; "scores",
-        the validation loss over alpha; "selection", the validation loss over the number of features.
+        the validation loss over alpha; "selection", the validation loss over the number of features. Of a model with a
+        kernel: "parts", what each summand or column adds; "fit", the curve of one feature, or what is predicted of each
+        row without it, and given X and y of these; "metric", what a learned metric is made of; "region" of a
+        `OneClassSVM` of two features.
         Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
         is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
         too, given y.
         By default, with data the boundary of two features, else the ROC curve of two classes, the confusion of more,
         or the residuals; without data the path above the validation loss where alpha was chosen, else the first of
-        selection, path, coefficients that there is.
+        parts, fit, selection, path, coefficients that there is.
     X : array, data frame, sparse matrix or Rows, optional
         Rows to predict; `Rows` bring their target and weights.
     y : array (n,), optional
@@ -190,7 +201,13 @@ def _plane(model: Any) -> bool:
 
 
 def _knows_its_place(model: Any) -> bool:
-    return hasattr(model, "support_vectors_") or (hasattr(model, "means_") and hasattr(model, "covariances_"))
+    normal = hasattr(model, "means_") and hasattr(model, "covariances_")
+    return hasattr(model, "support_vectors_") or hasattr(model, "_pivots") or normal
+
+
+def _needs_rows(model: Any) -> bool:
+    """Whether the model does not keep the rows that it was fitted on."""
+    return getattr(_inside(model), "_machine", None) is None
 
 
 def _of_data(model: Any) -> list[str]:
@@ -221,8 +238,8 @@ def _choice(model: Any, available: list[str]) -> str:
 
 def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if X is not None or y is not None:
-        for kind in ("boundary", "residuals"):
-            if kind in available and not (kind == "boundary" and X is None):
+        for kind in ("boundary", "region", "residuals"):
+            if kind in available and not (kind in WITH_ROWS and X is None):
                 return [kind]
         ranked = "roc" in available and len(_classes(model)) == 2
         wanted = ["roc", "confusion"] if ranked else ["confusion"]
@@ -236,7 +253,10 @@ def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     alone = kinds(model)
     if not alone:
         raise ValueError(f"This {type(model).__name__} has no chart of the fit alone; {_choice(model, available)}")
-    order = ("selection", "path", "coefficients", "scores", "boundary")
+    if "metric" in alone and "fit" in alone and "parts" not in alone:
+        return ["fit", "metric"]
+    by_kernel = getattr(_inside(model), "kernel_", None) is not None
+    order = BY_KERNEL if by_kernel else ("selection", "path", "coefficients", "scores", "boundary")
     return [next((kind for kind in order if kind in alone), alone[0])]
 
 
@@ -256,16 +276,20 @@ def _refuse_missing(model: Any, kind: str, X: Any, y: Any, sample_weight: Any, d
             raise ValueError(f"The chart {kind!r} is of predictions: give {missing}, rows to predict and their target.")
         if y is None:
             raise ValueError(f"The chart {kind!r} compares predictions with the truth: give y, the target of the rows.")
-    elif kind == "boundary":
+    elif kind in WITH_ROWS:
         if X is None and (y is not None or sample_weight is not None):
             raise ValueError("y and sample_weight are of the rows of X: give X too.")
+        if kind == "region" and y is not None:
+            raise ValueError("The chart 'region' is of rows without a target: leave y out.")
+        if kind == "fit" and ((X is None) != (y is None) or (X is None and _needs_rows(model))):
+            raise ValueError("The chart 'fit' compares predictions with the truth: give X and y.")
     elif data or sample_weight is not None:
         raise ValueError(f"The chart {kind!r} is of the fit alone: leave X, y and sample_weight out.")
 
 
 def _draw(model: Any, kind: str, look: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     module = import_module(f"gramian.charts.{kind}")
-    if kind == "boundary":
+    if kind in WITH_ROWS:
         return module.draw(model, look, X, y, sample_weight)
     if kind not in OF_PREDICTIONS:
         return module.draw(_inside(model) if _result(model) is None else model, look)

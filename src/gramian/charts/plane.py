@@ -1,6 +1,7 @@
 """A classifier over the plane of its two features: the window, the grid, and what is decided where."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,8 @@ def window(model: Any, points: Floats | None) -> Floats:
         vectors = inside.support_vectors_
         known.append(np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, dtype=np.float64))
         pad = PAD if points is not None else 0.5
+    elif points is None and hasattr(getattr(getattr(inside, "_pivots", None), "points", None), "dense"):
+        known.append(inside._pivots.points.dense())
     elif points is None and hasattr(inside, "means_") and hasattr(inside, "covariances_"):
         spread = DEVIATIONS * _deviations(np.asarray(inside.covariances_), len(inside.means_))
         known += [inside.means_ - spread, inside.means_ + spread]
@@ -101,10 +104,19 @@ def _deviations(covariances: Floats, k: int) -> Floats:
     return np.broadcast_to(np.sqrt(variances), (k, 2))
 
 
+def asked(what: Callable[[Any], Any], ends: Floats, X: Any = None) -> tuple[Floats, Floats, Floats]:
+    """Places along each feature, and the numbers that a function of tables has over the grid of them."""
+    x, y = (np.linspace(low, high, GRID) for low, high in ends)
+    table = like(X, np.column_stack([part.reshape(-1) for part in np.meshgrid(x, y)]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return x, y, np.asarray(what(table), dtype=np.float64)
+
+
 def over(model: Any, ends: Floats, X: Any = None) -> Plane:
     """Ask a classifier over a window; X is a table such as it was fitted on, if there is one."""
     x, y = (np.linspace(low, high, GRID) for low, high in ends)
-    table = _like(X, np.column_stack([part.reshape(-1) for part in np.meshgrid(x, y)]))
+    table = like(X, np.column_stack([part.reshape(-1) for part in np.meshgrid(x, y)]))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         decided = np.asarray(model.predict(table))
@@ -126,7 +138,7 @@ def over(model: Any, ends: Floats, X: Any = None) -> Plane:
     return Plane(x, y, np.nan_to_num(found).reshape(shape), None if p is None else p.reshape(shape), smooth)
 
 
-def _like(X: Any, grid: Floats) -> Any:
+def like(X: Any, grid: Floats) -> Any:
     """The grid as a frame, where X is one whose columns have names."""
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not all(isinstance(name, str) for name in frame.columns):

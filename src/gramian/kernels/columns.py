@@ -46,11 +46,16 @@ class On(One):
         return False
 
     @property
+    def single(self) -> Any:
+        """The name or place of the one column; None of several."""
+        return self._places[0] if len(self._places) == 1 else None
+
+    @property
     def _places(self) -> tuple[Any, ...]:
         return self.columns if isinstance(self.columns, tuple) else (self.columns,)
 
     def points(self, X: Any) -> Any:
-        return self.base.points(self._chosen(X))
+        return self.base.points(self.chosen(X))
 
     def block(self, A: Any, B: Any) -> Floats:
         return self.base.block(A, B)
@@ -59,10 +64,10 @@ class On(One):
         return self.base.diag(A)
 
     def fitted(self, X: Any) -> Kernel:
-        return replace(self, base=self.base.fitted(self._chosen(X))) if self.waits_for() else self
+        return replace(self, base=self.base.fitted(self.chosen(X))) if self.waits_for() else self
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
-        return self.base.features(self._chosen(X), terms)
+        return self.base.features(self.chosen(X), terms)
 
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         return tuple(On(part, self.columns) for part in self.base.summands(len(self._places)))
@@ -74,7 +79,8 @@ class On(One):
         shown = list(self.columns) if isinstance(self.columns, tuple) else self.columns
         return f"{within(self.base, ATOM)}.on({shown!r})", ATOM
 
-    def _chosen(self, X: Any) -> Any:
+    def chosen(self, X: Any) -> Any:
+        """The columns of a table that are compared."""
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()

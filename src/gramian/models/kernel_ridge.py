@@ -41,7 +41,7 @@ class KernelRidge:
         used = np.flatnonzero(weight > 0)
         self.kernel, self.points = model.kernel_, points[used]
         self.Y, self.weight, self.one = target.y[used], weight[used], target.one_target
-        self.n = len(used)
+        self.used, self.n = used, len(used)
         for name in ("scores_", "path_"):
             if hasattr(model, name):
                 delattr(model, name)
@@ -133,6 +133,11 @@ class KernelRidge:
     def predict(self, points: Any) -> Floats:
         """f of new points, (n, t)."""
         return self.times(points, self.beta) + self.b
+
+    def without_each(self) -> Floats:
+        """What is predicted of each row by the model without it, (n, t)."""
+        path = KernelPath(self.Y, self.weight, self.intercept, K=self.kernel.matrix(self.points))
+        return np.asarray(self.Y - path.missed(self.alpha))
 
     # uncertainty: the Gaussian process whose mean this is
 

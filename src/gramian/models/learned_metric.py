@@ -43,12 +43,15 @@ class Learned:
         The number of rounds taken.
     weights : array (d,)
         What each column has of the metric, in units of its standard deviation: shares that sum to 1.
+    spectrum : array (d,)
+        Eigenvalues of the metric in these units: how many directions it has.
     """
 
     kernel: InMetric
     losses: Floats
     rounds: int
     weights: Floats
+    spectrum: Floats
 
     def note(self, names: list[str]) -> str:
         """What was learned, for a summary."""
@@ -91,9 +94,10 @@ def learn_metric(model: Any, kernel: InMetric, X: Any, target: MemoryRows) -> Le
     mean = np.mean(losses, axis=0) if losses else np.zeros(1)
     taken = int(mean.argmin())
     final = rounds(kernel, rows, Y, weight, taken)[-1].kernel
-    share = np.diagonal(final.metric) * spread(rows.X, weight) ** 2
-    share = share if share.any() else np.ones(len(share))
-    return Learned(final, mean, taken, share / share.sum())
+    unit = spread(rows.X, weight)
+    plain = final.metric * unit[:, None] * unit
+    share = np.diagonal(plain) if plain.any() else np.ones(len(unit))
+    return Learned(final, mean, taken, share / share.sum(), np.linalg.eigvalsh(plain))
 
 
 def rounds(kernel: InMetric, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[Fit]:

@@ -181,10 +181,11 @@ class Ridge(Kernelised, InferentialModel):
             raise ValueError("parts() are those of a kernel: give kernel=, such as RBF() + Linear(), without rank.")
         machine = self._machine
         self._read_points(X, reset=False)
-        found = {}
+        found: dict[str, Floats] = {}
         for part in self.kernel_.summands(getattr(self, "n_features_in_", None)):
             values = part(X, machine.given) @ machine.whole
-            found[repr(part)] = values[:, 0] if machine.one else values
+            values = values[:, 0] if machine.one else values
+            found[repr(part)] = found[repr(part)] + values if repr(part) in found else values
         return found
 
     @single_threaded_blas()

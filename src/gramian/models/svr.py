@@ -212,7 +212,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         return Summary(type(self).__name__, self._intercept_alone(), facts, [*notes, *self._metric_notes()])
 
 
-class OneClassSVM(SupportPoints, OutlierMixin, BaseEstimator):
+class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     """The region where most rows are: novelty is what lies outside.
 
     Minimises ½ ‖f‖² − ρ + (1/(nu Σw)) Σ w max(0, ρ − f(x)): at most a share nu of the rows is outside, and at
