@@ -458,7 +458,6 @@ def test_graphs_come_in_many_coats():
 
 
 def test_networkx():
-    nx = pytest.importorskip("networkx")
     graph = nx.karate_club_graph()
     A = nx.to_numpy_array(graph)
     assert_allclose(RandomWalk(1e-4, normalize=False)([graph]), RandomWalk(1e-4, normalize=False)([A]), rtol=1e-12)

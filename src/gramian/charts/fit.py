@@ -33,12 +33,13 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
         without = machine.n <= MOST_WITHOUT and machine.alpha > 0
         fitted = machine.without_each() if without else machine.predict(machine.points)
         measured = Measured(type(model).__name__, machine.Y, fitted, machine.weight, model)
-        how = "each row predicted by the model without it" if without else "rows of the fit"
+        how = "errors are those of the model without the row" if without else "errors are those of the fit"
     else:
-        measured, used, how = measured_by(model, X, y, sample_weight), None, "rows given"
+        measured, used, how = measured_by(model, X, y, sample_weight), None, ""
         if sample_weight is not None:
             used = np.flatnonzero(np.asarray(sample_weight, dtype=np.float64) > 0)
-    notes = [how] if measured.truth.shape[1] == 1 else [how, f"target 0 of {measured.truth.shape[1]}"]
+    notes = [how] if how else []
+    notes += [f"target 0 of {measured.truth.shape[1]}"] if measured.truth.shape[1] > 1 else []
     if getattr(model, "n_features_in_", 0) == 1:
         x = _column(X)
         return _curve(model, measured, x if used is None else x[used], X, look, notes)

@@ -18,6 +18,7 @@ HEIGHT = 170
 MOST_PARTS = 8
 MOST_POINTS = 600  # in all panels together
 GRID = 160
+LONGEST = 36  # letters over a panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +44,32 @@ def draw(model: Any, look: Look) -> Any:
     order = np.argsort(-shares, kind="stable")
     shown = order[:MOST_PARTS]
     keep = some(machine.n, max(MOST_POINTS // len(shown), 60))
-    curves = any(parts[j].column is not None for j in shown)
+    curves = [parts[j].curve is not None for j in shown]
     dots = [parts[j].values[keep] + residual[keep] * (parts[j].column is not None) for j in shown]
     ends = [*dots, *(curve for j in shown if (curve := parts[j].curve) is not None)]
     axis = ValueAxis.over(min(float(e.min()) for e in ends), max(float(e.max()) for e in ends), "what it adds")
     names = labels(part.name for part in parts)
     panels = [
-        _panel(parts[j], f"{names[j]} · {percent(shares[j])}", dots[i], keep, total, axis, look, first=i % 2 == 0)
+        _panel(
+            parts[j],
+            f"{_short(parts[j].name)} · {percent(shares[j])}",
+            dots[i],
+            keep,
+            total,
+            axis,
+            look,
+            first=i % 2 == 0,
+        )
         for i, j in enumerate(shown)
     ]
-    notes = ["dots: the same and the residual of the row" if curves else "", _left_out(machine, keep, parts, shown)]
-    line = ["line: what a column adds, less its mean"] if curves else []
-    small = "; ".join([*line, *(note for note in notes if note)])
+    words = [
+        "line: what a column adds, less its mean; grey dots: the same and the residual of the row"
+        if any(curves)
+        else "",
+        f"{'blue ' if any(curves) else ''}dots: what a part adds to each row, less its mean" if not all(curves) else "",
+        _left_out(machine, keep, parts, shown),
+    ]
+    small = "; ".join(word for word in words if word)
     whole = alt.concat(*panels, columns=2, spacing={"row": 26, "column": 22})
     return whole.properties(title=title(_finding(names, shares, order), _facts(model), small))
 
@@ -157,6 +172,10 @@ def _facts(model: Any) -> str:
     words = [type(model).__name__, f"alpha {number(machine.alpha)}", f"n {machine.n:,}"]
     words += [f"target 0 of {machine.Y.shape[1]}"] if machine.Y.shape[1] > 1 else []
     return " · ".join(words)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def _left_out(machine: Any, keep: Any, parts: list[Part], shown: Any) -> str:

@@ -12,6 +12,7 @@ from gramian.charts.points import some
 from gramian.charts.text import counted, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
 
+WIDER = 0.1
 WORDS = ["inside", "outside"]
 
 
@@ -19,6 +20,8 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     """Inside in colour, the edge, its support vectors, and the rows: those outside stand out."""
     points = None if X is None else coordinates(X)
     ends = window(model, points)
+    if points is not None:  # the edge may lie beyond the rows
+        ends = ends + WIDER * np.ptp(ends, axis=1)[:, None] * np.array([-1.0, 1.0])
     across, up, decisions = asked(model.decision_function, ends, X)
     f = decisions.reshape(GRID, GRID)
     plane = Plane(across, up, np.stack([f, -f], axis=2), None, True)
