@@ -4,6 +4,7 @@ import pickle
 from collections import Counter
 from itertools import combinations, product
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +15,7 @@ from scipy.integrate import dblquad, quad
 from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
+import gramian as gm
 from gramian.kernels import adjacency, diffusion, kmers, mismatches, strings, walks
 from gramian.kernels.diffusion import Diffusion
 from gramian.kernels.distributions import ProbabilityProduct
@@ -462,6 +464,58 @@ def test_networkx():
     A = nx.to_numpy_array(graph)
     assert_allclose(RandomWalk(1e-4, normalize=False)([graph]), RandomWalk(1e-4, normalize=False)([A]), rtol=1e-12)
     assert_allclose(Diffusion(graph, 0.1)(list(graph)), expm(-0.1 * (np.diag(A.sum(axis=0)) - A)), atol=1e-13)
+    assert A.max() > 1  # its weights are read, unless they are not wanted
+    plain = nx.to_numpy_array(graph, weight=None)
+    bare = nx.Graph(list(graph.edges))
+    assert_allclose(RandomWalk(1e-3, normalize=False)([bare]), RandomWalk(1e-3, normalize=False)([plain]), rtol=1e-10)
+
+
+def test_networkx_of_every_kind():
+    arrows = nx.gn_graph(7, seed=1)
+    loops = nx.Graph([(0, 0), (0, 1), (1, 2)])
+    parallel = nx.MultiGraph([(0, 1), (0, 1), (1, 2)])
+    kernel = RandomWalk(0.02, normalize=False)
+    graphs = [arrows, loops, parallel, nx.empty_graph(2), nx.grid_2d_graph(2, 3)]
+    matrices = [nx.to_numpy_array(graph) for graph in graphs]
+    assert matrices[2][0, 1] == 2
+    assert_allclose(kernel(graphs), kernel(matrices), rtol=1e-12)
+    for graph in (loops, parallel, nx.grid_2d_graph(3, 3), nx.relabel_nodes(loops, {0: "a", 1: "b", 2: "c"})):
+        A = nx.to_numpy_array(graph)
+        found = Diffusion(graph, 0.3)(list(graph))  # nodes by their names, tuples too
+        assert_allclose(found, expm(-0.3 * (np.diag(A.sum(axis=0)) - A)), atol=1e-13)
+        nodes = list(graph)[::-1][:2]
+        assert_allclose(Diffusion(graph, 0.3)(nodes), found[::-1, ::-1][:2, :2], atol=1e-13)
+    with pytest.raises(ValueError, match="undirected"):
+        Diffusion(arrows, 1.0)
+    with pytest.raises(ValueError, match="no node"):
+        Diffusion(loops, 1.0)(["nobody"])
+
+
+def test_labelled_networkx_are_compared_by_their_labels():
+    ring, chain = nx.cycle_graph(6), nx.path_graph(5)
+    nx.set_node_attributes(ring, dict(enumerate("CCCNCC")), "label")
+    nx.set_node_attributes(chain, dict(enumerate("CNCOC")), "label")
+    kernel = RandomWalk(0.05, normalize=False)
+    pairs = [(nx.to_numpy_array(ring), "CCCNCC"), (nx.to_numpy_array(chain), "CNCOC")]
+    expected = [[by_definition(a, b, 0.05, s, t) for b, t in pairs] for a, s in pairs]
+    assert_allclose(kernel([ring, chain]), expected, rtol=1e-11)
+    assert_allclose(kernel([(nx.cycle_graph(6), "CCCNCC"), pairs[1]]), expected, rtol=1e-11)
+    shuffled = nx.relabel_nodes(ring, {i: (3 * i + 1) % 7 for i in range(6)})
+    assert_allclose(kernel([shuffled, chain]), expected, rtol=1e-11)  # names of nodes say nothing
+    chain.nodes[2].pop("label")
+    with pytest.raises(ValueError, match="Graph 1 has 1 of 5 nodes without a label"):
+        kernel([ring, chain])
+
+
+def test_networkx_are_classified():
+    graphs = [nx.cycle_graph(n) for n in range(4, 12)] + [nx.star_graph(n) for n in range(4, 12)]
+    kind = np.repeat(["ring", "star"], 8)
+    machine = gm.SVC(alpha=1e-3, kernel=RandomWalk(0.01)).fit(graphs, kind)
+    assert machine.predict([nx.cycle_graph(20), nx.star_graph(7)]).tolist() == ["ring", "star"]
+    club = nx.karate_club_graph()
+    side = np.array([club.nodes[i]["club"] for i in club])
+    sure = gm.LogisticRegression(alpha=1e-3, kernel=Diffusion(club, 0.2)).fit([0, 33, 1, 32], side[[0, 33, 1, 32]])
+    assert np.mean(sure.predict(list(club)) == side) > 0.9
 
 
 def test_empty_graphs_have_nothing_in_common():
