@@ -83,6 +83,8 @@ class Ridge(Kernelised, InferentialModel):
     ----------
     coef_, intercept_, alpha_, noise_variance_, certificate_, solver_
     kernel_, dual_coef_ : the kernel as fitted and β, where there is one
+    metric_weights_, kernel_losses_ : where the kernel's metric was learned, the share of each column in it, and the
+        validation loss after each round of learning
     scores_ : Scores
         Validation losses, where alpha was chosen.
     path_ : Path
