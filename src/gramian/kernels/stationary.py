@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.distances import city_distances, distances, exponential, gaussian, median_distance
+from gramian.kernels.distances import city_distances, distances, exponential, gaussian, gaussian_times, median_distance
 from gramian.kernels.parameters import is_number, refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.validity import Validity, proven, refuted
@@ -70,6 +70,10 @@ class RBF(Stationary):
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
         return gaussian(A, B, np.sqrt(2.0) * self.scale)
+
+    def times(self, A: Vectors, B: Vectors, weight: Floats) -> Floats:
+        found = gaussian_times(A, B, np.sqrt(2.0) * self.scale, weight)
+        return super().times(A, B, weight) if found is None else found
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The first `terms` of the series in one dimension: xⁱ exp(−x²/2) / √i! with x in units of the length scale.
