@@ -88,4 +88,4 @@ def quality(data, result):
 peers = {"gramian": gramian, "sklearn_SVC": sklearn_SVC, "sklearnex_SVC": sklearnex_SVC}
 targets = [("sklearn_SVC", 7), ("sklearnex_SVC", 2)]
 judge = {"gap": (1, 1e-4)}
-warm = 0.05
+warm = 0.15

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 CELLS = 2**18  # numbers of a panel: it stays in the cache while it is computed
+SQUARE = 512  # rows and columns of a piece of a product
 _SMALLEST = 16  # rows of a panel
 SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly an expression binds
 
@@ -58,6 +59,17 @@ class Kernel(ABC):
     @abstractmethod
     def block(self, A: Any, B: Any) -> Floats:
         """k of prepared points, (len(A), len(B))."""
+
+    def times(self, A: Any, B: Any, weight: Floats) -> Floats:
+        """k(A, B) · weight of prepared points, (len(A),) or (len(A), t), panel by panel: no matrix is kept."""
+        parts = [(B[j : j + SQUARE], weight[j : j + SQUARE]) for j in range(0, len(B), SQUARE)]
+
+        def panel(start: int) -> Floats:
+            rows = A[start : start + SQUARE]
+            nothing = np.zeros((len(rows), *weight.shape[1:]))
+            return np.asarray(sum((self.block(rows, some) @ w for some, w in parts), nothing))
+
+        return np.concatenate(parallel_map(panel, range(0, max(len(A), 1), SQUARE)))
 
     def diag(self, A: Any) -> Floats:
         """k(x, x) of prepared points, (len(A),)."""

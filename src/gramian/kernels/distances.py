@@ -31,6 +31,19 @@ def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
     return exponential(np.negative(D, out=D))
 
 
+def gaussian_times(A: Vectors, B: Vectors, scale: Floats, weight: Floats) -> Floats | None:
+    """Σ_j weight_j exp(−Σ ((x − x_j) / scale)²); None where the matrix itself must be made."""
+    from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums
+
+    if B.is_sparse or B.d > MOST_COLUMNS:
+        return None
+    A, U, a, V, b = _in_units(A, B, scale)
+    if _error(A.d, a, b) > TOLERANCE:
+        return None
+    found = gaussian_sums(U, a, V, b, weight[:, None] if weight.ndim == 1 else weight)
+    return found[:, 0] if weight.ndim == 1 else found
+
+
 def distances(A: Vectors, B: Vectors, scale: Floats) -> Floats:
     """√Σ ((x − x') / scale)²; near pairs from their differences, for a root doubles the digits that are lost."""
     A, U, a, V, b = _in_units(A, B, scale)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.distances import city_distances, distances, exponential, gaussian, median_distance
+from gramian.kernels.distances import city_distances, distances, exponential, gaussian, gaussian_times, median_distance
 from gramian.kernels.metric import LEARNED, factor_of, turned, written
 from gramian.kernels.parameters import is_number, refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
@@ -143,6 +143,10 @@ class RBF(InMetric):
         found = self.block(A, B)
         found /= self.scale[0] ** 2
         return found
+
+    def times(self, A: Vectors, B: Vectors, weight: Floats) -> Floats:
+        found = gaussian_times(*self.turned(A, B), np.sqrt(2.0) * self.scale, weight)
+        return super().times(A, B, weight) if found is None else found
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The first `terms` of the series in one dimension: xⁱ exp(−x²/2) / √i! with x in units of the length scale.

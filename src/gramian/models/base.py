@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._charted import Charted
 from gramian.models.summary import Summary
-from gramian.rows import Block, Rows, scan
+from gramian.rows import Rows, scan
 from gramian.rows.columns import remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.statistics import Moments, Triangle
@@ -95,15 +95,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = self._rows(X)
         if interval is not None:
             return self._interval(rows, interval, interval_of)
-        coef = np.atleast_2d(self.coef_).T
-
-        def of_block(block: Block) -> list[Floats]:
-            with np.errstate(all="ignore"):
-                return [np.asarray(_float(block.X) @ coef)]
-
-        found = np.concatenate(rows.sum(of_block)) + self.intercept_
-        if not np.isfinite(found).all():
-            rows.refuse_nonfinite()
+        found = rows.times(np.atleast_2d(self.coef_).T) + self.intercept_
         return found[:, 0] if self.coef_.ndim == 1 else found
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
@@ -154,7 +146,3 @@ def new_rows(model: Any, X: Any) -> Rows:
     rows = scan(X)
     validate_data(model, X, skip_check_array=True, reset=False)
     return rows
-
-
-def _float(X: Any) -> Any:
-    return X if X.dtype == np.float64 else X.astype(np.float64)

@@ -14,7 +14,7 @@ from gramian.selection.shared import select
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, Found, until_gap
+from gramian.solvers.smo import Dual, Found, Start, until_gap
 
 Floats = NDArray[np.float64]
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
@@ -44,27 +44,23 @@ def train(
     alpha: float,
     intercept: bool,
     tol: float,
-    start: Floats | None = None,
+    start: Start | None = None,
 ) -> Machine:
     """The hinge loss and alpha ‖f‖² over the rows of positive weight; the others have no dual variable."""
     total = float(weight.sum())
     C = weight / (2.0 * alpha * total)
     dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
-    near: Any = None
     if start is None and len(sign) >= MANY:
-        start, near = _from_sample(rows, sign, weight, alpha, intercept, C)
+        start = Start(_from_sample(rows, sign, weight, alpha, intercept, C))
     found, value, gap = until_gap(
-        dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol, first=near
+        dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol
     )
     norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
     return Machine(found.beta, found.f, found.offset, value, gap, norm, found.rounds)
 
 
-def _from_sample(
-    rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, C: Floats
-) -> tuple[Floats, Any]:
-    """Dual variables by what a machine of some of the rows says: at their bound inside the margin, zero outside; and
-    the rows that may be on either side of it."""
+def _from_sample(rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, C: Floats) -> Floats:
+    """Dual variables by what a machine of some of the rows says: at their bound inside the margin, zero outside."""
     used = np.flatnonzero(weight > 0)
     some = used[:: max(len(used) // max(SAMPLE, len(used) // 8), 1)]
     found = train(rows.part(some), sign[some], weight[some], alpha, intercept, 1e-2)
@@ -78,9 +74,9 @@ def _from_sample(
         near = (np.abs(inside) < width) & ((beta > 0) if up > down else (beta < 0))
         room = float(np.abs(beta[near]).sum())
         if room <= abs(up - down):
-            return _balanced(beta), None
+            return _balanced(beta)
         beta[near] *= 1.0 - abs(up - down) / room
-    return beta, np.flatnonzero((np.abs(inside) < width) & (weight > 0))
+    return beta
 
 
 def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
@@ -140,7 +136,7 @@ class KernelClassifier:
                     for w, word in enumerate(self.words):
                         found = self._train(word, weight, float(alpha), starts[w], 1e-3)
                         if a + 1 < len(some):
-                            starts[w] = found.beta * (float(alpha) / float(some[a + 1]))
+                            starts[w] = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
                         part = word[self.codes[test]]
                         hinge = np.maximum(0.0, 1.0 - part * (found.f[test] + found.offset)) * np.abs(part)
                         loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(part)), 1e-300)
@@ -199,7 +195,7 @@ class KernelClassifier:
             weight = self.weight.copy()
             weight[test] = 0.0
             for w, (word, machine) in enumerate(zip(self.words, self.machines, strict=True)):
-                again = self._train(word, weight, self.alpha, _without(machine.beta, test), 1e-3)
+                again = self._train(word, weight, self.alpha, Start(_without(machine.beta, test)), 1e-3)
                 found[test, w] = again.f[test] + again.offset
         return np.asarray(model._confidences(found, model._norms))
 

@@ -48,6 +48,17 @@ class MappedRows(Rows):
         return Block(part, given.y, given.weight, start)
 
 
+class SupportRows(MappedRows):
+    """Points as rows of k(x, P) for some points P; sums over P need no such row."""
+
+    def __init__(self, points: Any, kernel: Kernel, support: Any) -> None:
+        super().__init__(points, len(support), lambda some: kernel.block(some, support))
+        self.kernel, self.support = kernel, support
+
+    def times(self, coef: Floats) -> Floats:
+        return self.kernel.times(self.points, self.support, coef)
+
+
 class Kernelised:
     """Estimators with `kernel` and `rank`: reading points, and the factor that stands for the kernel matrix."""
 
@@ -153,9 +164,7 @@ class Kernelised:
 
     def _rows(self, X: Any) -> Rows:
         if hasattr(self, "_support_points"):
-            support = self._support_points
-            points = self._read_points(X, reset=False)
-            return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
+            return SupportRows(self._read_points(X, reset=False), self.kernel_, self._support_points)
         return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]
 
     def _intercept_alone(self) -> dict[str, Any]:

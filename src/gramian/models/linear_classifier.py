@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ from gramian.models.ridge import Path, path_of
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.loss import Kinked, Loss
-from gramian.rows import Block, Rows, single_threaded_blas
+from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.leave_one_out import dense_enough, softened, without_each
 from gramian.selection.scores import Scores
@@ -133,17 +132,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     def _predictions(self, rows: Rows) -> Floats:
         """f (n, bits or classes)."""
-
-        def of_block(block: Block) -> list[Floats]:
-            X = block.X if sp.issparse(block.X) else np.ascontiguousarray(block.X)  # one order, and so the same bits
-            X = X if X.dtype == np.float64 else X.astype(np.float64)
-            with np.errstate(all="ignore"):
-                return [np.asarray(X @ self.coef_.T)]
-
-        found = np.concatenate(rows.sum(of_block)) + self.intercept_
-        if not np.isfinite(found).all():
-            rows.refuse_nonfinite()
-        return found
+        return rows.times(self.coef_.T) + self.intercept_
 
     def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
         if len(self.classes_) == 2:

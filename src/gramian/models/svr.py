@@ -19,7 +19,7 @@ from gramian.selection.shared import select
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, Found, by_row, minimise, until_gap
+from gramian.solvers.smo import Dual, Found, Start, by_row, minimise, until_gap
 
 Floats = NDArray[np.float64]
 GRID = 8
@@ -152,7 +152,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         alpha: float,
         epsilon: float,
         tol: float,
-        start: Floats | None = None,
+        start: Start | None = None,
         most: int = 2000,
     ) -> tuple[Found, float, float]:
         dual = self._dual(weight, alpha, epsilon)
@@ -180,11 +180,11 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             for s, (_, test) in enumerate(splits):
                 weight = self._w.copy()
                 weight[test] = 0.0
-                start: Floats | None = None
+                start: Start | None = None
                 for a, alpha in enumerate(some):
                     found, _, _ = self._train(rows, weight, float(alpha), epsilon, 1e-3, start, MOST_ROUNDS)
                     if a + 1 < len(some):
-                        start = found.beta * (float(alpha) / float(some[a + 1]))
+                        start = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
                     off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)
                     table[a, s] = float(self._w[test] @ off) / max(float(self._w[test].sum()), 1e-300)
             return table, None
@@ -195,7 +195,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> Floats:
         """f(x) = b + Σ β k(x, x_i)."""
         rows = self._rows(X)
-        return np.concatenate(rows.sum(lambda block: [block.X @ self.dual_coef_])) + self.intercept_
+        return rows.times(self.dual_coef_) + self.intercept_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -254,7 +254,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         beta = np.minimum(high, np.maximum(1.0 - (np.cumsum(high) - high), 0.0))
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
         size = float(self.kernel_.diag(points).mean()) or 1.0
-        found = minimise(dual, rows, beta, tol=tol * size)
+        found = minimise(dual, rows, Start(beta), tol=tol * size)
         rows.release()
         self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))
         self.offset_ = -self.intercept_
@@ -270,7 +270,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Floats:
         """f(x) = Σ β k(x, x_i): large where rows are many."""
         rows = self._rows(X)
-        return np.concatenate(rows.sum(lambda block: [block.X @ self.dual_coef_]))
+        return rows.times(self.dual_coef_)
 
     def decision_function(self, X: Any) -> Floats:
         """f(x) − ρ: positive inside."""

@@ -149,6 +149,25 @@ class Rows(ABC):
         totals = tree_sum(-(-self.n // size), leaf).parts
         return [totals.get(fold) for fold in range(folds.count)]
 
+    def times(self, coef: Array) -> Array:
+        """X · coef for every row, in their order; NaN and infinity in X are refused.
+
+        >>> import gramian as gm
+        >>> gm.scan([[1.0, 2.0], [3.0, 4.0]]).times(np.array([1.0, -1.0]))
+        array([-1., -1.])
+        """
+
+        def of_block(block: Block) -> list[Array]:
+            X = block.X if sp.issparse(block.X) else np.ascontiguousarray(block.X)  # one order, and so the same bits
+            X = X if X.dtype == np.float64 else X.astype(np.float64)
+            with np.errstate(all="ignore"):
+                return [np.asarray(X @ coef)]
+
+        found = np.concatenate(self.sum(of_block))
+        if not np.isfinite(found).all():
+            self.refuse_nonfinite()
+        return found
+
     def collect(self) -> Block:
         """All rows as one block. For algorithms that need the matrix itself."""
         return self.block(0, self.n)

@@ -1,6 +1,5 @@
 """Rows of a kernel matrix in single precision, computed when needed and kept within a budget of memory."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,8 @@ from numpy.typing import NDArray
 
 from gramian.exponential import rbf_single
 from gramian.kernels.stationary import RBF
-from gramian.rows import parallel_map, single_threaded_blas
+from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums
+from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -18,27 +18,14 @@ MEMORY = 3 * 2**30  # bytes for kernel rows
 FEW = 2000
 LEAST_ROWS = 4096  # rows that are always kept: a working set
 TALL, WIDE = 256, 4096  # one piece of a block
-PANEL, NARROW = 512, 512  # rows and columns of a piece of a product in double precision
-
-
-class Rows32:
-    """Some rows of K: row i of the block is `table[slots[i]]`."""
-
-    def __init__(self, table: Any, slots: Index) -> None:
-        self.table, self.slots = table, slots
-
-    def columns(self, index: Index) -> Any:
-        """The block at some columns."""
-        found = np.empty((len(self.slots), len(index)), dtype=self.table.dtype)
-        edges = np.linspace(0, len(self.slots), 5).astype(int)
-        parallel_map(lambda p: gather(self.table, self.slots, index, found, edges[p], edges[p + 1]), range(4))
-        return found
+ROUNDING = 1e-4  # of an exponent: single precision is for rows that are not too far apart
 
 
 class KernelRows:
     """K of n points, by rows.
 
-    Rows are kept in slots; where there are fewer slots than rows, those used longest ago are given up.
+    Gaussian kernels of dense rows are computed whenever they are asked for, which is faster than reading them. Rows of
+    other kernels are kept in slots; where there are fewer slots than rows, those used longest ago are given up.
     """
 
     def __init__(self, kernel: Any, points: Any, memory: int = MEMORY) -> None:
@@ -49,7 +36,15 @@ class KernelRows:
         """Give the memory back; rows are computed anew when they are asked for."""
         self.table: Any = np.empty((0, self.n), dtype=np.float32)
         self.slot = np.full(self.n, -1, dtype=np.int64)  # of a row
-        self.single: Callable[[Index, slice], Singles] | None = None
+        self._single: Single | None = None
+        self._tried = False
+
+    @property
+    def single(self) -> "Single | None":
+        """The kernel in single precision, where that is fast; few rows are kept in double precision."""
+        if not self._tried and self.n > FEW:
+            self._single, self._tried = single_precision(self.kernel, self.points), True
+        return self._single
 
     def _begin(self) -> None:
         count = int(min(self.n, max(self.memory // (4 * self.n), LEAST_ROWS)))
@@ -58,10 +53,31 @@ class KernelRows:
         self.owner = np.full(count, -1, dtype=np.int64)  # of a slot
         self.used = np.zeros(count, dtype=np.int64)
         self.clock = 0
-        self.single = None if double else single_precision(self.kernel, self.points)
 
-    def rows(self, index: Index) -> Rows32:
-        """Rows of K by number; those not kept are computed."""
+    def square(self, index: Index) -> Any:
+        """K of some rows and the same columns."""
+        if self.single is not None:
+            return self.single.square(index)
+        slots = self._slots(index)
+        found = np.empty((len(index), len(index)), dtype=self.table.dtype)
+        edges = np.linspace(0, len(index), 5).astype(int)
+        parallel_map(lambda p: gather(self.table, slots, index, found, edges[p], edges[p + 1]), range(4))
+        return found
+
+    def add(self, f: Floats, index: Index, change: Floats) -> None:
+        """f += K · change over some rows."""
+        some = np.flatnonzero(change)
+        if not len(some):
+            return
+        if self.single is not None:
+            f += self.single.times(index[some], change[some])
+            return
+        slots, weight = self._slots(index[some]), change[some]
+        edges = np.linspace(0, self.n, 5).astype(int)
+        parallel_map(lambda p: add_rows(self.table, slots, weight, f, edges[p], edges[p + 1]), range(4))
+
+    def _slots(self, index: Index) -> Index:
+        """Where the table has some rows of K; those not kept are computed."""
         if not len(self.table):
             self._begin()
         self.clock += 1
@@ -77,90 +93,79 @@ class KernelRows:
             self.slot[self.owner[free][self.owner[free] >= 0]] = -1
             self.owner[free], self.slot[missing] = missing, free
             self._compute(missing, free)
-        slots = self.slot[index]
+        slots: Index = self.slot[index]
         self.used[slots] = self.clock
-        return Rows32(self.table, slots)
+        return slots
 
     def part(self, index: Index) -> "KernelRows":
         """The kernel matrix of some of the points."""
         return KernelRows(self.kernel, self.points[index], self.memory)
 
     def _compute(self, index: Index, slots: Index) -> None:
-        pieces = [
-            (index[i : i + TALL], slots[i : i + TALL], j)
-            for i in range(0, len(index), TALL)
-            for j in range(0, self.n, WIDE)
-        ]
+        pieces = [(i, j) for i in range(0, len(index), TALL) for j in range(0, self.n, WIDE)]
 
-        def piece(number: int) -> None:
-            some, where, j = pieces[number]
-            stop = min(j + WIDE, self.n)
-            if self.single is not None:
-                self.table[where, j:stop] = self.single(some, slice(j, stop))
-            else:
-                self.table[where, j:stop] = self.kernel.block(self.points[some], self.points[j:stop])
+        def piece(corner: tuple[int, int]) -> None:
+            i, j = corner
+            rows, columns = self.points[index[i : i + TALL]], self.points[j : j + WIDE]
+            self.table[slots[i : i + TALL], j : j + WIDE] = self.kernel.block(rows, columns)
 
-        with single_threaded_blas():
-            parallel_map(piece, range(len(pieces)))
-
-    def add(self, f: Floats, block: Rows32, change: Floats) -> None:
-        """f += Kᵀ change over the rows of a block, in double precision."""
-        some = np.flatnonzero(change)
-        if not len(some):
-            return
-        slots, weight = block.slots[some], change[some]
-        edges = np.linspace(0, self.n, 5).astype(int)
-        parallel_map(lambda p: add_rows(self.table, slots, weight, f, edges[p], edges[p + 1]), range(4))
+        parallel_map(piece, pieces)
 
     def product(self, weight: Floats) -> Floats:
         """K · weight, of entries in single precision where rows are many."""
-        if self.n <= FEW:
-            return self.times(weight)
-        single = self.single or single_precision(self.kernel, self.points)
-        if single is None:
-            return self.times(weight)
         some = np.flatnonzero(weight)
-        w = weight[some].astype(np.float32)
-
-        def panel(number: int) -> Floats:
-            columns = slice(number * PANEL, min((number + 1) * PANEL, self.n))
-            total = np.zeros(columns.stop - columns.start)
-            for i in range(0, len(some), WIDE):
-                total += w[i : i + WIDE] @ single(some[i : i + WIDE], columns)
-            return total
-
-        with single_threaded_blas():
-            return np.concatenate(parallel_map(panel, range(-(-self.n // PANEL))))
+        if self.single is None or not len(some):
+            return self.times(weight)
+        return self.single.times(some, weight[some])
 
     def times(self, weight: Floats) -> Floats:
         """K · weight in double precision, of the rows whose weight is not zero."""
         some = np.flatnonzero(weight)
-        if not len(some):
-            return np.zeros(self.n)
-        parts = [(self.points[some[i : i + NARROW]], weight[some[i : i + NARROW]]) for i in range(0, len(some), NARROW)]
-
-        def panel(number: int) -> Floats:
-            A = self.points[number * PANEL : (number + 1) * PANEL]
-            return np.asarray(sum(self.kernel.block(A, B) @ w for B, w in parts))
-
-        with single_threaded_blas():
-            return np.concatenate(parallel_map(panel, range(-(-self.n // PANEL))))
+        return self.kernel.times(self.points, self.points[some], weight[some]) if len(some) else np.zeros(self.n)
 
 
-def single_precision(kernel: Any, points: Any) -> Callable[[Index, slice], Singles] | None:
-    """Blocks of the Gaussian kernel of dense rows: one product and one exponential on vectors; None for others."""
-    if type(kernel) is not RBF or points.is_sparse:
-        return None
-    X = kernel.turned(points, points)[0].dense()
-    Z = ((X - X.mean(axis=0)) / kernel.scale).astype(np.float32)
-    half = (0.5 * (Z.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
+class Single:
+    """The Gaussian kernel of dense rows in single precision."""
 
-    def block(rows: Index, columns: slice) -> Singles:
-        found = Z[rows] @ Z[columns].T
-        rbf_single(found, half[rows], half[columns])
+    def __init__(self, X: Floats, scale: Floats) -> None:
+        self.Z = ((X - X.mean(axis=0)) / (np.sqrt(2.0) * scale)).astype(np.float32)
+        self.squares = (self.Z.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
+
+    @property
+    def error(self) -> float:
+        """A bound on the rounding of an exponent."""
+        most = float(self.squares.max(initial=0.0))
+        return (8.0 + np.sqrt(self.Z.shape[1])) * 2.0 * most * float(np.finfo(np.float32).eps)
+
+    def square(self, index: Index) -> Singles:
+        """K of some rows: half of it by products in the cache, the other half as its mirror."""
+        Z, squares = np.ascontiguousarray(self.Z[index]), self.squares[index]
+        found = np.empty((len(index), len(index)), dtype=np.float32)
+
+        def panel(start: int) -> None:
+            rows, stop = slice(start, start + TALL), min(start + TALL, len(index))
+            for j in range(start, len(index), TALL):
+                part = (2.0 * Z[rows]) @ Z[j : j + TALL].T
+                rbf_single(part, squares[rows], squares[j : j + TALL])
+                found[rows, j : j + TALL] = part
+                if j > start:
+                    found[j : j + TALL, start:stop] = part.T
+
+        parallel_map(panel, range(0, len(index), TALL))
         return found
 
-    return block
+    def times(self, some: Index, weight: Floats) -> Floats:
+        """K · weight over some of the columns."""
+        return gaussian_sums(self.Z, self.squares, self.Z[some], self.squares[some], weight[:, None])[:, 0]
+
+
+def single_precision(kernel: Any, points: Any) -> Single | None:
+    """The kernel in single precision: for Gaussian kernels of dense rows that are not many length scales apart."""
+    if type(kernel) is not RBF or points.is_sparse or points.d > MOST_COLUMNS:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = Single(kernel.turned(points, points)[0].dense(), kernel.scale)
+        return found if found.error <= ROUNDING else None
 
 
 @njit(cache=True, nogil=True)

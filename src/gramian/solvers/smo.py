@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sl
 from numba import njit
 from numpy.typing import NDArray
 
@@ -18,6 +19,9 @@ PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
 STALLED = 0.7  # of the violation left between two looks in double precision
 MOST_FREE = 1000  # variables whose equations are solved at the end
+LANES = 64  # of which each has its best variable: loops over them run on vectors
+FAR = 1e150  # where what may not move stands in a comparison
+NO_CURVE = 1e-12
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
 
 
@@ -47,14 +51,24 @@ class Found:
     steps: int
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """β to start from, and f = Kβ in double precision where it is known."""
+
+    beta: Floats
+    f: Floats | None = None
+
+    def scaled(self, share: float) -> "Start":
+        return Start(self.beta * share, None if self.f is None else self.f * share)
+
+
 def minimise(
     dual: Dual,
     rows: KernelRows,
-    start: Floats | None = None,
+    start: "Start | None" = None,
     *,
     tol: float = 1e-4,
     max_rounds: int = 2000,
-    first: Index | None = None,
     inner: bool = False,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
@@ -62,15 +76,13 @@ def minimise(
     A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
     in memory. The last rounds are on f in double precision.
     """
-    beta = np.clip(np.zeros_like(dual.c), dual.low, dual.high) if start is None else start.copy()
-    f = rows.product(by_row(dual, beta, rows.n)) if beta.any() else np.zeros(rows.n)
+    beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
+    f = np.zeros(rows.n) if not beta.any() else None if start is None or start.f is None else start.f.copy()
+    known = None if f is None else (beta.copy(), f.copy())  # where f was last in double precision
+    f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
     rounds = steps = 0
     look, last, before = PATIENCE, np.inf, rows.n
-    if first is not None:
-        found = _on_some(dual, rows, beta, f, first, tol, max_rounds)
-        f = f + rows.product(by_row(dual, found.beta - beta, rows.n))
-        beta, rounds, steps, exact, look = found.beta, found.rounds, found.steps, False, 0
-    exact = rows.n <= FEW or not beta.any()  # whether f is in double precision
+    exact = rows.n <= FEW or known is not None  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
@@ -78,7 +90,8 @@ def minimise(
         if violation <= tol or rounds >= max_rounds:
             if exact or inner or rounds >= max_rounds:
                 break
-            f, exact = rows.times(by_row(dual, beta, rows.n)), True
+            f, exact = _in_full(dual, rows, beta, known), True
+            known = beta.copy(), f.copy()
             continue
         if exact and rounds:
             if violation > STALLED * last:  # what is left is the rounding of single precision
@@ -95,14 +108,13 @@ def minimise(
                 before = len(some)
                 continue
         work = _working_set(dual, beta, G)
-        block = rows.rows(dual.row[work])
-        K = block.columns(dual.row[work])
+        K = rows.square(dual.row[work])
         new, g = beta[work], G[work].copy()
         enough = max(0.2 * tol, min(0.1 * violation, FIRM)) if violation > 10 * tol else 0.2 * tol
         steps += solve_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, MOST_INNER)
         change = new - beta[work]
         beta[work] = new
-        rows.add(f, block, change)
+        rows.add(f, dual.row[work], change)
         exact = False
         rounds += 1
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
@@ -114,12 +126,11 @@ def until_gap(
     dual: Dual,
     rows: KernelRows,
     judge: Callable[[Found], tuple[float, float]],
-    start: Floats | None = None,
+    start: Start | None = None,
     *,
     eps: float,
     least: float,
     tol: float,
-    first: Index | None = None,
     max_rounds: int = 2000,
 ) -> tuple[Found, float, float]:
     """`minimise` to ever smaller violations, from eps down to `least`, until the gap is within tol.
@@ -128,14 +139,14 @@ def until_gap(
     """
     rounds = 0
     while True:
-        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, first=first)
+        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds)
         rounds += found.rounds
         value, gap = judge(found)
         if gap <= tol or eps < least or found.violation > eps:
             found.rounds = rounds
             return found, value, gap
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
-        start, first = found.beta, None
+        start = Start(found.beta, found.f)
 
 
 def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
@@ -146,13 +157,13 @@ def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
     points = rows.points[dual.row[free]]
     K = rows.kernel.block(points, points)
     right = dual.c[free] - found.f[dual.row[free]]
-    if dual.balanced:
-        one = np.ones(len(free))
-        system = np.block([[K, one[:, None]], [one[None, :], np.zeros((1, 1))]])
-        solution = np.linalg.lstsq(system, np.append(right, 0.0), rcond=1e-13)[0]
-        change, offset = solution[:-1], float(solution[-1])
-    else:
-        change, offset = np.linalg.lstsq(K, right, rcond=1e-13)[0], 0.0
+    K[np.diag_indices(len(free))] += 1e-13 * max(float(np.trace(K)), 1e-300)
+    L, failed = sl.lapack.dpotrf(K, lower=1, overwrite_a=1)
+    if failed:
+        return found
+    change, ones = sl.lapack.dpotrs(L, np.column_stack([right, np.ones(len(free))]), lower=1)[0].T
+    offset = float(change.sum() / ones.sum()) if dual.balanced else 0.0
+    change = change - offset * ones
     beta = found.beta.copy()
     beta[free] += change
     if (beta[free] < dual.low[free]).any() or (beta[free] > dual.high[free]).any():
@@ -163,6 +174,23 @@ def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
         return found
     offset = 0.5 * (top + bottom) if dual.balanced else offset
     return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps)
+
+
+def _within(dual: Dual, beta: Floats) -> Floats:
+    """β within its bounds, and on them where only rounding keeps it off."""
+    near = 1e-12 * (dual.high - dual.low)
+    beta = np.where(beta <= dual.low + near, dual.low, beta)
+    return np.where(beta >= dual.high - near, dual.high, beta)
+
+
+def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats] | None) -> Floats:
+    """Kβ in double precision: of what has changed since it was last known, where that is less."""
+    whole = by_row(dual, beta, rows.n)
+    if known is not None:
+        change = whole - by_row(dual, known[0], rows.n)
+        if np.count_nonzero(change) < np.count_nonzero(whole):
+            return known[1] + rows.times(change)
+    return rows.times(whole)
 
 
 def _unsettled(dual: Dual, beta: Floats, G: Floats, top: float, bottom: float) -> Index:
@@ -184,7 +212,7 @@ def _on_some(dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index,
     inner = Dual(dual.c[mine], dual.low[mine], dual.high[mine], place[dual.row[mine]], dual.balanced)
     held = f[some] - part.product(by_row(inner, beta[mine], len(some)))
     inner = Dual(inner.c - held[inner.row], inner.low, inner.high, inner.row, inner.balanced)
-    found = minimise(inner, part, beta[mine], tol=0.5 * tol, max_rounds=max_rounds, inner=True)
+    found = minimise(inner, part, Start(beta[mine]), tol=0.5 * tol, max_rounds=max_rounds, inner=True)
     whole = beta.copy()
     whole[mine] = found.beta
     return Found(whole, f, found.offset, found.violation, found.rounds, found.steps)
@@ -207,17 +235,19 @@ def _ends(dual: Dual, beta: Floats, G: Floats) -> tuple[float, float]:
 
 
 def _working_set(dual: Dual, beta: Floats, G: Floats) -> Index:
-    """Half of those that should grow most and half of those that should shrink most."""
+    """Half of those that should grow most and half of those that should shrink most, beside those between their bounds:
+    what is between them follows every other, and would undo it a round later."""
     size = min(WORKING, len(beta))
-    up = np.where(beta < dual.high, -G, -np.inf)
-    down = np.where(beta > dual.low, G, -np.inf)
-    if not dual.balanced:
-        score = np.maximum(up, down)
-        return np.sort(np.argpartition(-score, size - 1)[:size])
-    half = max(size // 2, 1)
-    chosen = np.zeros(len(beta), dtype=bool)
-    for score in (up, down):
-        best = np.argpartition(-score, half - 1)[:half] if half < len(score) else np.arange(len(score))
+    chosen = (beta > dual.low) & (beta < dual.high)
+    if 2 * np.count_nonzero(chosen) > size:
+        chosen[:] = False
+    size -= int(np.count_nonzero(chosen))
+    up = np.where((beta < dual.high) & ~chosen, -G, -np.inf)
+    down = np.where((beta > dual.low) & ~chosen, G, -np.inf)
+    scores = (up, down) if dual.balanced else (np.maximum(up, down),)
+    for score in scores:
+        some = max(size // len(scores), 1)
+        best = np.argpartition(-score, some - 1)[:some] if some < len(score) else np.arange(len(score))
         chosen[best[np.isfinite(score[best])]] = True
     return np.flatnonzero(chosen)
 
@@ -226,39 +256,88 @@ def _working_set(dual: Dual, beta: Floats, G: Floats) -> Index:
 def solve_small(
     K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool, tol: float, most: int
 ) -> int:  # pragma: no cover - compiled
-    """Steps of two variables (one, where there is no balance), the second chosen by the decrease; in place."""
-    q = len(beta)
-    for step in range(most):
-        i, top, bottom = -1, -np.inf, np.inf
-        for t in range(q):
-            if beta[t] < high[t] and -G[t] > top:
-                top, i = -G[t], t
-            if beta[t] > low[t] and -G[t] < bottom:
-                bottom = -G[t]
-        if not balanced:
+    """Steps of two variables (one, where there is no balance), the second chosen by the decrease; in place.
+
+    Loops run on vectors: what may not move is far away (`up`, `down`), and each lane has its best.
+    """
+    if not balanced:
+        for step in range(most):
             if single(K, G, beta, low, high, tol):
                 return step
-            continue
-        if i < 0 or top - bottom <= tol:
+        return most
+    q = len(beta)
+    own = np.empty(q)
+    up, down = np.empty(q), np.empty(q)
+    for t in range(q):
+        own[t] = K[t, t]
+        up[t] = 0.0 if beta[t] < high[t] else -FAR
+        down[t] = 0.0 if beta[t] > low[t] else -FAR
+    tops, bottoms, gain, nothing = np.empty(LANES), np.empty(LANES), np.empty(q), np.zeros(q)
+    change, i, j = 0.0, 0, 0
+    for step in range(most):
+        moved(K[i], K[j], change, G, up, down, tops, bottoms)
+        top, bottom = tops.max(), bottoms.max()
+        if top + bottom <= tol or top <= -FAR or bottom <= -FAR:
             return step
-        j, best, bend = -1, 0.0, 1.0
-        for t in range(q):
-            if beta[t] > low[t]:
-                off = top + G[t]
-                if off > 0.0:
-                    curve = K[i, i] + K[t, t] - 2.0 * K[i, t]
-                    curve = curve if curve > 1e-12 else 1e-12
-                    if off * off > best * curve:
-                        best, j, bend = off * off / curve, t, curve
-        if j < 0:
+        i = place_of(tops, G, -1.0, up)
+        gains(K[i], own, own[i], top, G, down, gain, tops)
+        j = place_of(tops, gain, 1.0, nothing)
+        if gain[j] <= 0.0:
             return step
-        change = (top + G[j]) / bend
+        change = (top + G[j]) / max(own[i] + own[j] - 2.0 * K[i, j], NO_CURVE)
         change = min(change, high[i] - beta[i], beta[j] - low[j])
         beta[i] = high[i] if change == high[i] - beta[i] else beta[i] + change
         beta[j] = low[j] if change == beta[j] - low[j] else beta[j] - change
-        for t in range(q):
-            G[t] += change * (K[i, t] - K[j, t])
+        up[i], down[i] = (0.0 if beta[i] < high[i] else -FAR), 0.0
+        up[j], down[j] = 0.0, (0.0 if beta[j] > low[j] else -FAR)
+    moved(K[i], K[j], change, G, up, down, tops, bottoms)
     return most
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def moved(
+    first: Any, second: Any, change: float, G: Any, up: Any, down: Any, tops: Any, bottoms: Any
+) -> None:  # pragma: no cover - compiled
+    """G after a step; in each lane the largest −G of those that may grow and the largest G of those that may shrink."""
+    tops[:], bottoms[:] = -np.inf, -np.inf
+    for start in range(0, len(G), LANES):
+        stop = min(start + LANES, len(G))
+        g, above, below = G[start:stop], up[start:stop], down[start:stop]
+        k, other = first[start:stop], second[start:stop]
+        for t in range(stop - start):
+            v = g[t] + change * (k[t] - other[t])
+            g[t] = v
+            grow, shrink = above[t] - v, below[t] + v
+            tops[t] = grow if grow > tops[t] else tops[t]
+            bottoms[t] = shrink if shrink > bottoms[t] else bottoms[t]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def gains(
+    k: Any, own: Any, mine: float, top: float, G: Any, down: Any, out: Any, best: Any
+) -> None:  # pragma: no cover - compiled
+    """The decrease by a step of the first variable against each that may shrink, and the largest in each lane."""
+    best[:] = 0.0
+    for start in range(0, len(G), LANES):
+        stop = min(start + LANES, len(G))
+        g, below, row, other, gain = G[start:stop], down[start:stop], k[start:stop], own[start:stop], out[start:stop]
+        for t in range(stop - start):
+            off = top + g[t] + below[t]
+            off = off if off > 0.0 else 0.0
+            curve = mine + other[t] - 2.0 * row[t]
+            v = off * off / (curve if curve > NO_CURVE else NO_CURVE)
+            gain[t] = v
+            best[t] = v if v > best[t] else best[t]
+
+
+@njit(cache=True, nogil=True)
+def place_of(best: Any, values: Any, sign: float, shift: Any) -> int:  # pragma: no cover - compiled
+    """Where sign · values + shift is the largest of its lanes."""
+    lane = int(np.argmax(best))
+    for t in range(lane, len(values), LANES):
+        if sign * values[t] + shift[t] == best[lane]:
+            return t
+    return lane
 
 
 @njit(cache=True, nogil=True)

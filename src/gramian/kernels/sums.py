@@ -1,0 +1,119 @@
+"""Sums of Gaussian kernels over many points, whose matrix is never kept: product, exponential and sum in one loop."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gramian.exponential import exp_here, exp_single_here
+from gramian.rows import parallel_map
+
+Floats = NDArray[np.float64]
+MOST_COLUMNS = 128  # beyond, a matrix product of its own is as fast
+TILE = 512  # points summed over at once: their coordinates stay in the cache
+PANEL = 256  # rows of one task
+
+
+def gaussian_sums(U: Any, a: Any, V: Any, b: Any, weight: Any) -> Floats:
+    """Σ_j weight_j exp(2 u·v_j − a − b_j) for every row u, (n, t); in single precision where U is.
+
+    The same bits for any number of threads: a row's sum is added up in the order of the points.
+    """
+    columns = np.ascontiguousarray(2.0 * V.T, dtype=U.dtype)
+    w = np.ascontiguousarray(weight.T, dtype=U.dtype)
+    out = np.zeros((len(U), len(w)))
+    loop = _single if U.dtype == np.float32 else _double
+    U = np.ascontiguousarray(U)
+
+    def panel(start: int) -> None:
+        loop(U, a, columns, b, w, out, start, min(start + PANEL, len(U)))
+
+    parallel_map(panel, range(0, len(U), PANEL))
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _products(x: Any, y: Any, V: Any, first: int, width: int, p: Any, q: Any) -> None:  # pragma: no cover - compiled
+    """p = x·v and q = y·v for `width` columns of V; four coordinates at a time, so that sums stay in registers."""
+    for j in range(width):
+        p[j] = 0
+        q[j] = 0
+    d, c = len(x), 0
+    while c + 4 <= d:
+        x0, x1, x2, x3 = x[c], x[c + 1], x[c + 2], x[c + 3]
+        y0, y1, y2, y3 = y[c], y[c + 1], y[c + 2], y[c + 3]
+        v0, v1 = V[c, first : first + width], V[c + 1, first : first + width]
+        v2, v3 = V[c + 2, first : first + width], V[c + 3, first : first + width]
+        for j in range(width):
+            z0, z1, z2, z3 = v0[j], v1[j], v2[j], v3[j]
+            p[j] += x0 * z0 + x1 * z1 + x2 * z2 + x3 * z3
+            q[j] += y0 * z0 + y1 * z1 + y2 * z2 + y3 * z3
+        c += 4
+    while c < d:
+        v = V[c, first : first + width]
+        x0, y0 = x[c], y[c]
+        for j in range(width):
+            z0 = v[j]
+            p[j] += x0 * z0
+            q[j] += y0 * z0
+        c += 1
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _dot(k: Any, w: Any, width: int) -> Any:  # pragma: no cover - compiled
+    total = k[0] * w[0]
+    for j in range(1, width):
+        total += k[j] * w[j]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _shift(k: Any, shift: Any, b: Any, width: int) -> None:  # pragma: no cover - compiled
+    for j in range(width):
+        k[j] = k[j] - shift - b[j]
+
+
+@njit(cache=True, nogil=True)
+def _double(
+    U: Any, a: Any, V: Any, b: Any, w: Any, out: Any, start: int, stop: int
+) -> None:  # pragma: no cover - compiled
+    p, q, bits = np.empty(TILE), np.empty(TILE), np.empty(TILE, dtype=np.int64)
+    for first in range(0, V.shape[1], TILE):
+        width = min(TILE, V.shape[1] - first)
+        part = b[first : first + width]
+        for i in range(start, stop, 2):
+            other = min(i + 1, stop - 1)
+            _products(U[i], U[other], V, first, width, p, q)
+            _shift(p, a[i], part, width)
+            exp_here(p, width, bits)
+            for t in range(len(w)):
+                out[i, t] += _dot(p, w[t, first : first + width], width)
+            if other > i:
+                _shift(q, a[other], part, width)
+                exp_here(q, width, bits)
+                for t in range(len(w)):
+                    out[other, t] += _dot(q, w[t, first : first + width], width)
+
+
+@njit(cache=True, nogil=True)
+def _single(
+    U: Any, a: Any, V: Any, b: Any, w: Any, out: Any, start: int, stop: int
+) -> None:  # pragma: no cover - compiled
+    p, q = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+    bits = np.empty(TILE, dtype=np.int32)
+    for first in range(0, V.shape[1], TILE):
+        width = min(TILE, V.shape[1] - first)
+        part = b[first : first + width]
+        for i in range(start, stop, 2):
+            other = min(i + 1, stop - 1)
+            _products(U[i], U[other], V, first, width, p, q)
+            _shift(p, a[i], part, width)
+            exp_single_here(p, width, bits)
+            for t in range(len(w)):
+                out[i, t] += _dot(p, w[t, first : first + width], width)
+            if other > i:
+                _shift(q, a[other], part, width)
+                exp_single_here(q, width, bits)
+                for t in range(len(w)):
+                    out[other, t] += _dot(q, w[t, first : first + width], width)

@@ -1,0 +1,107 @@
+"""Sums of kernels without their matrix, and support vector machines of many rows, which live on them."""
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC as Libsvm
+
+import gramian as gm
+from gramian.exponential import exp_here, exp_single_here
+from gramian.kernels import RBF, Laplacian, Linear
+from gramian.kernels.sums import gaussian_sums
+from gramian.models import kernel_svm
+from gramian.models.kernel_svm import train
+from gramian.solvers.kernel_rows import FEW, KernelRows, single_precision
+from gramian.solvers.smo import Start
+
+
+def noisy(seed, n, d=5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0, 1.0, -1.0)
+    y[rng.random(n) < 0.1] *= -1
+    return X, y
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 7, 20])
+@pytest.mark.parametrize("t", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_equal_the_matrix_times_the_weights(d, t, dtype):
+    rng = np.random.default_rng(d)
+    U, V = rng.standard_normal((301, d)).astype(dtype), rng.standard_normal((1037, d)).astype(dtype)
+    w = rng.standard_normal((1037, t))
+    a, b = (U**2).sum(axis=1), (V**2).sum(axis=1)
+    K = np.exp(-((U.astype(float)[:, None] - V.astype(float)) ** 2).sum(axis=2))
+    found = gaussian_sums(U, a, V, b, w)
+    size = K @ np.abs(w)
+    assert (np.abs(found - K @ w) <= (1e-12 if dtype == np.float64 else 2e-5) * (1 + size)).all()
+    with gm.threads(1):
+        np.testing.assert_array_equal(gaussian_sums(U, a, V, b, w), found)
+
+
+def test_exponentials_on_vectors():
+    x = np.linspace(-700.0, 700.0, 1001)
+    found, bits = x.copy(), np.empty(1001, dtype=np.int64)
+    exp_here(found, 1001, bits)
+    np.testing.assert_allclose(found, np.exp(x), rtol=1e-15)
+    x = np.linspace(-80.0, 1.0, 999).astype(np.float32)
+    found, bits = x.copy(), np.empty(999, dtype=np.int32)
+    exp_single_here(found, 999, bits)
+    np.testing.assert_allclose(found, np.exp(np.minimum(x, 0).astype(float)), rtol=2e-7)
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(1.5), RBF([1.0, 2.0, 0.5]), RBF(1e-7), 2.0 * RBF(1.0) + Linear(), Laplacian(2.0)]
+)
+def test_times_is_the_matrix_times_the_weights(kernel):
+    rng = np.random.default_rng(1)
+    A, B = kernel.points(rng.standard_normal((530, 3))), kernel.points(rng.standard_normal((700, 3)))
+    for shape in [(700,), (700, 2)]:
+        w = rng.standard_normal(shape)
+        np.testing.assert_allclose(kernel.times(A, B, w), kernel.block(A, B) @ w, atol=1e-10)
+    assert kernel.times(A, B[:0], np.zeros(0)).tolist() == [0.0] * 530
+
+
+@pytest.mark.parametrize("start_from_sample", [False, True])
+def test_machines_of_many_rows_reach_libsvms_objective(monkeypatch, start_from_sample):
+    X, y = noisy(0, FEW + 500)
+    if start_from_sample:
+        monkeypatch.setattr(kernel_svm, "MANY", 1000)
+        monkeypatch.setattr(kernel_svm, "SAMPLE", 400)
+    n, C = len(y), 2.0
+    model = gm.SVC(alpha=1 / (2 * n * C), kernel=RBF(1.5), tol=1e-6).fit(X, y)
+    assert model.certificate_.holds
+    peer = Libsvm(C=C, gamma=1 / (2 * 1.5**2), tol=1e-6).fit(X, y)
+    K = RBF(1.5)(X)
+
+    def dual(support, coef):
+        beta = np.zeros(n)
+        beta[support] = coef
+        assert abs(beta.sum()) < 1e-8
+        assert (y * beta >= 0).all()
+        assert (y * beta <= C * (1 + 1e-12)).all()
+        return y @ beta - 0.5 * beta @ K @ beta
+
+    assert dual(model.support_, model.dual_coef_[0]) == pytest.approx(dual(peer.support_, peer.dual_coef_[0]), rel=1e-6)
+    np.testing.assert_allclose(model.decision_function(X[:100]), peer.decision_function(X[:100]), atol=2e-3)
+
+
+def test_rows_many_length_scales_apart_are_not_computed_in_single_precision():
+    X, y = noisy(1, FEW + 200, 3)
+    X[0] = 500.0
+    kernel = RBF(0.3)
+    assert single_precision(kernel, kernel.points(X)) is None
+    assert single_precision(RBF(100.0), kernel.points(X)) is not None
+    model = gm.SVC(alpha=1e-4, kernel=kernel).fit(X, y)
+    assert model.certificate_.holds
+
+
+def test_a_path_of_machines_starts_from_the_one_before():
+    X, y = noisy(2, 2400)
+    kernel = RBF(1.5)
+    rows, weight = KernelRows(kernel, kernel.points(X)), np.ones(len(y))
+    first = train(rows, y, weight, 1e-3, True, 1e-6)
+    warm = train(rows, y, weight, 8e-4, True, 1e-6, Start(first.beta, first.f).scaled(1e-3 / 8e-4))
+    cold = train(rows, y, weight, 8e-4, True, 1e-6)
+    assert warm.value == pytest.approx(cold.value, rel=2e-6)
+    assert warm.gap <= 1e-6
+    np.testing.assert_allclose(warm.f, rows.times(warm.beta), atol=1e-9)
