@@ -12,10 +12,29 @@ MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: added to a number, it leaves the ne
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def exp_into(x: Any, out: Any, bits: Any) -> None:  # pragma: no cover - compiled
-    """out = exp(x) for x of at most 700; `bits` is int64 memory of the same length. Exact to the last bit or two.
+def _series(r: float) -> float:  # pragma: no cover - compiled
+    """exp(r) for |r| ≤ ½ ln 2."""
+    p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    return p * r + 1.0
 
-    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708.
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def exp_in_place(x: Any, bits: Any) -> None:  # pragma: no cover - compiled
+    """x = exp(x) for x of at most 700; `bits` is int64 memory of the same length. Exact to the last bit or two.
+
+    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708. One array
+    in and out: of two that may be the same the compiler makes no loop on vectors.
     """
     shifted = bits.view(np.float64)
     for i in range(len(x)):
@@ -23,24 +42,11 @@ def exp_into(x: Any, out: Any, bits: Any) -> None:  # pragma: no cover - compile
         s = v * LOG2E + MAGIC
         shifted[i] = s
         k = s - MAGIC
-        r = (v - k * LN2_HIGH) - k * LN2_LOW
-        p = r * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        p = p * r + 1.0
-        out[i] = p * r + 1.0
+        x[i] = _series((v - k * LN2_HIGH) - k * LN2_LOW)
     for i in range(len(x)):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(len(x)):
-        out[i] *= shifted[i]
+        x[i] *= shifted[i]
 
 
 MAGIC_SINGLE = np.float32(12582912.0)  # 1.5 · 2²³

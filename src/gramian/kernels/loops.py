@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from gramian.exponential import exp_into
+from gramian.exponential import exp_in_place
 
 
 @njit(cache=True, nogil=True)
@@ -16,14 +16,14 @@ def gaussian_into(G: Any, a: Any, b: Any, bits: Any) -> None:  # pragma: no cove
         for j in range(row.shape[0]):
             v = 2.0 * row[j] - (a[i] + b[j])
             row[j] = v if v < 0.0 else 0.0
-        exp_into(row, row, bits)
+        exp_in_place(row, bits)
 
 
 @njit(cache=True, nogil=True)
 def exp_rows(G: Any, bits: Any) -> None:  # pragma: no cover - compiled
     """G = exp(G) in place, for numbers that are not above 700."""
     for i in range(G.shape[0]):
-        exp_into(G[i], G[i], bits)
+        exp_in_place(G[i], bits)
 
 
 @njit(cache=True, nogil=True)

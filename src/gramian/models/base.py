@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -95,7 +96,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = self._rows(X)
         if interval is not None:
             return self._interval(rows, interval, interval_of)
-        coef = np.atleast_2d(self.coef_).T
+        rows, coef = in_basis(rows, np.atleast_2d(self.coef_).T)
 
         def of_block(block: Block) -> list[Floats]:
             with np.errstate(all="ignore"):
@@ -154,6 +155,13 @@ def new_rows(model: Any, X: Any) -> Rows:
     rows = scan(X)
     validate_data(model, X, skip_check_array=True, reset=False)
     return rows
+
+
+def in_basis(rows: Rows, coef: Floats) -> tuple[Rows, Floats]:
+    """The cheapest rows, and coefficients (d, m) of them, with the same products."""
+    if rows.basis is None:
+        return rows, coef
+    return rows.basis.rows, np.asarray(solve_triangular(rows.basis.R, coef, check_finite=False))
 
 
 def _float(X: Any) -> Any:

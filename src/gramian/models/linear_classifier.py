@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.models import parameters
+from gramian.models.base import in_basis
 from gramian.models.calibration import Calibration, calibrate
 from gramian.models.classifying import ClassifyingModel
 from gramian.models.codes import CODES, MULTICLASS, code_matrix, confidences
@@ -133,12 +134,13 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     def _predictions(self, rows: Rows) -> Floats:
         """f (n, bits or classes)."""
+        rows, coef = in_basis(rows, self.coef_.T)
 
         def of_block(block: Block) -> list[Floats]:
             X = block.X if sp.issparse(block.X) else np.ascontiguousarray(block.X)  # one order, and so the same bits
             X = X if X.dtype == np.float64 else X.astype(np.float64)
             with np.errstate(all="ignore"):
-                return [np.asarray(X @ self.coef_.T)]
+                return [np.asarray(X @ coef)]
 
         found = np.concatenate(rows.sum(of_block)) + self.intercept_
         if not np.isfinite(found).all():

@@ -16,11 +16,12 @@ from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
 from gramian.solvers.factor import quadratic
+from gramian.solvers.landmarks import solve_landmarks
 from gramian.solvers.quadratic import ROADS, Penalty, Solution, solve
 from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
-from gramian.statistics.products import block_moments
+from gramian.statistics.products import moments_of
 
 Floats = NDArray[np.float64]
 GRID = 50
@@ -207,9 +208,12 @@ class Ridge(Kernelised, InferentialModel):
             assert isinstance(fitted, Rows)
             alpha, moments = self._select(fitted, grid, penalty, intercept, back)
         elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
-            moments = fitted if isinstance(fitted, Moments) else fitted.sum(block_moments(fitted))
+            moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
             self._set_path(moments, grid, penalty, intercept, back)
-        solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
+        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and road != "qr":
+            solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
+        else:
+            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
         if back is not None:
             assert isinstance(data, Rows)
             solution = widen(solution, data, back, alpha, factors, intercept)
@@ -246,7 +250,7 @@ class Ridge(Kernelised, InferentialModel):
         plans = plan(self.cv, rows)
         loo = plans[0].leave_one_out
         folds = None if loo else FoldMoments(rows, plans)
-        total = rows.sum(block_moments(rows)) if folds is None else folds.total
+        total = moments_of(rows) if folds is None else folds.total
         fixed = not isinstance(grid, int)
         ends = _ends(total, penalty, intercept)
         alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
