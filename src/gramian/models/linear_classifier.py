@@ -1,5 +1,6 @@
 """The general linear classifier: any loss, any penalty, any number of classes."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -214,8 +215,9 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
                     continue
                 start = problem.inside(fit.coef, fit.intercept)
                 again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
-                X = rest.collect().X
-                found[test, column : column + width] = np.asarray(X @ again.coef) + again.intercept
+                known, coef = in_basis(rest, again.coef)
+                f = np.concatenate(known.sum(partial(_products, coef)))
+                found[test, column : column + width] = f + again.intercept
                 column += width
             codes = rest.collect().y
             assert codes is not None
@@ -268,6 +270,10 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
                 dtype=object,
             )
         return np.array([f"bit {bit}" for bit in range(self.code_.shape[1])], dtype=object)
+
+
+def _products(coef: Floats, block: Block) -> list[Floats]:
+    return [np.asarray(block.X @ coef)]
 
 
 def _reduction(wanted: str, loss: Loss, k: int) -> tuple[str, Loss]:

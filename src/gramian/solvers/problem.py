@@ -235,6 +235,10 @@ class Problem(Table):
 
     # passes
 
+    def some(self) -> "Problem":
+        """The problem on as many rows as a curvature needs to be known well: all of them, where they are at hand."""
+        return self
+
     def at(self, theta: Floats, *, hessian: bool = False) -> Point:
         """The objective at θ, from one pass."""
         sums = self.rows.sum(self._leaf(theta, 2 if hessian else 1))
