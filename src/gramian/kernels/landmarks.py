@@ -12,6 +12,7 @@ from gramian.rows import Basis, Block, Computed, MemoryRows, Rows
 
 Floats = NDArray[np.float64]
 BLOCK = 4096  # rows of a block: it is made in panels, and so may be longer than one that is kept
+MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
 SAMPLE = 10  # points for each landmark that they are chosen from
 LEAST_SAMPLE = 10_000
 SOUND = 1e-8  # share of a Gram matrix that turning it may make rounding of
@@ -63,10 +64,17 @@ def landmark_rows(chosen: Pivots, points: Any, target: MemoryRows | None = None)
     return rows
 
 
-def sampled_pivots(kernel: Any, points: Any, rank: int) -> Pivots:
+def chosen_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Pivots:
+    """Landmarks of points; of very many, chosen from some of them."""
+    if len(points) * rank > MOST_CELLS:
+        return sampled_pivots(kernel, points, rank, seed)
+    return pivots(kernel, points, rank, seed=seed)[0]
+
+
+def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Pivots:
     """Landmarks of many points, chosen from some of them: O(s r²) for s = 10 r points."""
     n = len(points)
     count = min(n, max(SAMPLE * rank, LEAST_SAMPLE))
-    sample = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
-    found, _ = pivots(kernel, points[sample], rank)
+    sample = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+    found, _ = pivots(kernel, points[sample], rank, seed=seed)
     return Pivots(kernel, found.points, sample[found.index], found.R, found.left)

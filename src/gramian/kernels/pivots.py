@@ -88,9 +88,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     return Pivots(kernel, points[index], index, np.ascontiguousarray(R), float(left.sum()) / total), F
 
 
-def _explain(
-    kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats
-) -> None:
+def _explain(kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats) -> None:
     """The columns of F from k on, those of some new rows, and what is then left of every row: panel by panel."""
     near, known, n = points[index], np.ascontiguousarray(F[index, :k].T), len(F)
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.given import Precomputed
-from gramian.kernels.landmarks import MappedRows, landmark_rows, sampled_pivots
+from gramian.kernels.landmarks import MOST_CELLS, MappedRows, landmark_rows, sampled_pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import is_table, vectors
@@ -18,7 +18,6 @@ from gramian.objective.penalties import L2
 from gramian.rows import MemoryRows, Rows, scan
 
 Floats = NDArray[np.float64]
-MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
 TRIED = 100  # points that a kernel without a proof is tried on
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
 
@@ -106,6 +105,8 @@ class Kernelised:
         return found
 
     def _rows(self, X: Any) -> Rows:
+        if isinstance(X, MappedRows):  # points that were read already
+            return X
         if hasattr(self, "_support_points"):
             support = self._support_points
             points = self._read_points(X, reset=False)

@@ -292,8 +292,13 @@ class Ridge(Kernelised, InferentialModel):
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}
-        notes = [*summary.notes, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
-        return Summary(summary.title, summary.coefficients, facts, notes)
+        columns, more = self._kernel_notes() or (summary.coefficients, [])
+        notes = [*summary.notes, *more, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
+        return Summary(summary.title, columns, facts, notes)
+
+    def _feature_names(self) -> list[str]:
+        chosen = getattr(self, "_pivots", None)
+        return super()._feature_names() if chosen is None else [f"landmark {row}" for row in chosen.index]
 
 
 def _middle(alphas: Floats) -> float:

@@ -5,7 +5,7 @@ features would cost r² for every row; what a pass adds up, in raw columns, is t
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sl
@@ -21,7 +21,12 @@ SAMPLE = 20  # rows for each landmark that a curvature is estimated from
 class LandmarkProblem(Problem):
     """The same objective; `pull`, `sweep` and `weighted_gram` give raw sums, `settled` and `settled_gram` turn them."""
 
+    most_dense: ClassVar[int] = 100_000  # landmarks: K_PP is factorised too
     features: Rows
+    R: Floats
+    sound: bool
+    shift: Floats
+    _known: list[tuple[Floats, Floats, Floats]]
 
     @classmethod
     def of(cls, problem: Problem) -> Problem:
@@ -34,7 +39,7 @@ class LandmarkProblem(Problem):
         found.features, found.rows = problem.rows, basis.rows
         found.R, found.sound = basis.R, basis.sound
         found.shift = basis.R.T @ problem.center  # in raw columns
-        found.far, found._known = False, None
+        found.far, found._known = False, []
         return found
 
     def _with(self, **changes: Any) -> Problem:
@@ -60,12 +65,13 @@ class LandmarkProblem(Problem):
         return super().panels(block)
 
     def _coefficients(self, part: Any, theta: Floats) -> tuple[Floats, Floats]:
-        known = self._known
-        if known is None or known[0].shape != theta.shape or not np.array_equal(known[0], theta):
-            coef, offset = super()._coefficients(part, theta)
-            raw = sl.solve_triangular(self.R, coef.T, check_finite=False)
-            known = self._known = theta.copy(), np.ascontiguousarray(raw.T), offset
-        return known[1], known[2]
+        for known, raw, offset in self._known:
+            if np.array_equal(known, theta):
+                return raw, offset
+        coef, offset = super()._coefficients(part, theta)
+        raw = np.ascontiguousarray(sl.solve_triangular(self.R, coef.T, check_finite=False).T)
+        self._known = [(theta.copy(), raw, offset), *self._known[:2]]  # a pass has θ, and a direction at most
+        return raw, offset
 
     def pull(self, part: Any, g: Floats) -> Floats:
         found = np.empty((self.m, self.p))

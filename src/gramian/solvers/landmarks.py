@@ -186,7 +186,9 @@ def _conjugate_gradients(
     direction = z.copy()
     energy = (r * z).sum(axis=0)
     enough = forcing**2 * energy
-    for count in range(1, MOST_STEPS + 1):
+    count = 0
+    while count < MOST_STEPS:
+        count += 1
         q = product(direction)
         curve = (direction * q).sum(axis=0)
         length = np.where((energy > enough) & (curve > 0), energy / np.where(curve > 0, curve, 1.0), 0.0)

@@ -18,7 +18,6 @@ from gramian.solvers.problem import Point, Problem, smooth
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
-DENSE_BLOCK = 2000  # columns up to which each output gets a Cholesky factor as its preconditioner
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
     few = problem.square.ndim == 2 or not problem.rows.is_sparse
     some = problem.some()
-    if not few or (problem.p > DENSE_BLOCK and some is problem):
+    if not few or problem.p > problem.most_dense:
         inverse = 1.0 / hessian_diagonal(problem, theta)
         return lambda r: r * inverse
     grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
