@@ -64,6 +64,7 @@ def _located(rows: Any) -> Columns:
 
     def of_block(block: Block) -> "_Seen":
         y, w = block.y, block.weight
+        assert y is not None
         used = y if w is None else y[w > 0]
         low, high = (float(used.min()), float(used.max())) if used.size else (np.inf, -np.inf)
         weight = float(len(y)) if w is None else float(w.sum())

@@ -210,6 +210,7 @@ def _sampled(rows: Rows) -> Moments:
     origin = some.mean[some.d :]
 
     def of_block(block: Block) -> Floats:
+        assert block.y is not None
         y = block.y - origin
         w = np.ones(len(block)) if block.weight is None else block.weight
         K = np.zeros(rows.d)
