@@ -43,6 +43,10 @@ def test_exponentials_on_vectors():
     found, bits = x.copy(), np.empty(1001, dtype=np.int64)
     exp_here(found, 1001, bits)
     np.testing.assert_allclose(found, np.exp(x), rtol=1e-15)
+    below = np.array([0.0, -1e-300, -1e9])
+    exp_here(below, 3, bits)
+    assert below[:2].tolist() == [1.0, 1.0]
+    assert 0 <= below[2] < 1e-300
     x = np.linspace(-80.0, 1.0, 999).astype(np.float32)
     found, bits = x.copy(), np.empty(999, dtype=np.int32)
     exp_single_here(found, 999, bits)

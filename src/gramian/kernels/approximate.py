@@ -11,11 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.landmarks import MappedRows, chosen_pivots
 from gramian.kernels.named import kernel_of
-from gramian.kernels.pivots import Pivots, pivots
+from gramian.kernels.pivots import Pivots
 from gramian.kernels.points import is_table, vectors
 from gramian.kernels.stationary import RBF, Laplacian, Matern
-from gramian.rows import parallel_map, single_threaded_blas
+from gramian.rows import Block, parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
 METHODS = ("pivots", "uniform", "k-means++", "leverage")
@@ -83,11 +84,12 @@ class Nystroem(_Approximation):
     ----------
     kernel_ : the kernel as fitted; landmarks_ : array (r,), the rows chosen
     error_ : float
-        Share of the trace of the kernel matrix that the features lack.
+        Share of the trace of the kernel matrix that the features lack; of very many rows, of those that pivots are
+        chosen from.
 
     Notes
     -----
-    n × r numbers of the kernel, and nothing of size n × n.
+    n × r numbers of the kernel, never all at once, and nothing of size n × n. A transform takes n r² multiplications.
 
     Examples
     --------
@@ -118,7 +120,7 @@ class Nystroem(_Approximation):
         rng = check_random_state(self.random_state)
         with single_threaded_blas():
             if self.method == "pivots":
-                self._map, _ = pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
+                self._map = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
             else:
                 self._map = _landmarks(self.kernel_, points, self._rows(points, count, rng))
         self.landmarks_, self.error_ = self._map.index, self._map.left
@@ -146,7 +148,7 @@ def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Pivots:
     R = sl.cholesky(K + 1e-14 * np.trace(K) / max(len(K), 1) * np.eye(len(K)), lower=False)
     found = Pivots(kernel, points[index], index, R, 0.0)
     diagonal = kernel.diag(points)
-    explained = sum(float((found.features(points[i : i + PANEL]) ** 2).sum()) for i in range(0, len(points), PANEL))
+    explained = MappedRows(points, len(index), found.features).sum(lambda block: float((block.X**2).sum()))
     left = max(1.0 - explained / (float(diagonal.sum()) or 1.0), 0.0)
     return Pivots(kernel, found.points, index, R, left)
 
@@ -177,11 +179,15 @@ def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[n
     """Rows drawn by their ridge leverage scores, from a first map of evenly drawn rows."""
     n = len(points)
     first = _landmarks(kernel, points, np.sort(rng.choice(n, min(n, 2 * count), replace=False)))
-    F = np.concatenate([first.features(points[i : i + PANEL]) for i in range(0, n, PANEL)])
-    gram = F.T @ F
+    rows = MappedRows(points, len(first.index), first.features)
+    gram = np.asarray(rows.sum(lambda block: block.X.T @ block.X))
     penalty = max(float(np.trace(gram)) / count, 1e-300)
-    solved = np.linalg.solve(gram + penalty * np.eye(len(gram)), F.T)
-    scores = np.maximum(np.einsum("nr,rn->n", F, solved), 1e-12)
+    root = sl.cholesky(gram + penalty * np.eye(len(gram)), lower=True)
+
+    def influence(block: Block) -> list[Floats]:
+        return [(sl.solve_triangular(root, block.X.T, lower=True, check_finite=False) ** 2).sum(axis=0)]
+
+    scores = np.maximum(np.concatenate(rows.sum(influence)), 1e-12)
     return np.sort(rng.choice(n, count, replace=False, p=scores / scores.sum()))
 
 

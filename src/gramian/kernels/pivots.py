@@ -8,9 +8,11 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
+from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
 BLOCK = 64  # pivots taken at once
+PANEL = 2048
 ROUNDING = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
 
 
@@ -66,22 +68,35 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
             break
         count = min(size, int((left > 0).sum()))
         some = np.sort(rng.choice(n, size=count, replace=False, p=left / left.sum()))
-        rows = kernel.block(points, points[some]) - F[:, :k] @ F[some, :k].T
-        inner = rows[some]
+        near = points[some]
+        inner = kernel.block(near, near) - F[some, :k] @ F[some, :k].T
         keep, L = _independent(inner, ROUNDING * total / n)
         if not len(keep):
             left[some] = 0.0
             continue
-        new = sl.solve_triangular(L, rows[:, keep].T, lower=True, check_finite=False).T
-        F[:, k : k + len(keep)] = new
+        _explain(kernel, points, some[keep], L, F, k, left)
         chosen += some[keep].tolist()
-        left = np.maximum(left - (new**2).sum(axis=1), 0.0)
         left[left < ROUNDING * total / n] = 0.0
         left[some] = 0.0
     F = F[:, : len(chosen)]
     index = np.array(chosen, dtype=np.int64)
     R = np.tril(F[index]).T
     return Pivots(kernel, points[index], index, np.ascontiguousarray(R), float(left.sum()) / total), F
+
+
+def _explain(kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats) -> None:
+    """The columns of F from k on, those of some new rows, and what is then left of every row: panel by panel."""
+    near, known, n = points[index], np.ascontiguousarray(F[index, :k].T), len(F)
+
+    def panel(start: int) -> None:
+        part = slice(start, min(start + PANEL, n))
+        rows = kernel.block(points[part], near)
+        rows -= F[part, :k] @ known
+        new = sl.solve_triangular(L, rows.T, lower=True, check_finite=False).T
+        F[part, k : k + len(index)] = new
+        np.maximum(left[part] - (new**2).sum(axis=1), 0.0, out=left[part])
+
+    parallel_map(panel, range(0, n, PANEL))
 
 
 def _independent(inner: Floats, least: float) -> tuple[NDArray[np.int64], Floats]:

@@ -1,6 +1,5 @@
 """`kernel=` on linear models: points instead of columns, and a linear model on the rows of a factor of K."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.given import Precomputed
+from gramian.kernels.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import is_table, vectors
@@ -18,45 +18,11 @@ from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
 from gramian.models.learned_metric import learn_metric
 from gramian.objective.penalties import L2
-from gramian.rows import Block, MemoryRows, Rows, scan
+from gramian.rows import MemoryRows, Rows, scan
 
 Floats = NDArray[np.float64]
-MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
-LEAST_SAMPLE = 20_000
 TRIED = 100  # points that a kernel without a proof is tried on
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
-
-
-class MappedRows(Rows):
-    """Points as rows of numbers, by a map that is applied block by block; with the target and weights of other rows."""
-
-    def __init__(self, points: Any, d: int, turn: Callable[[Any], Floats], target: MemoryRows | None = None) -> None:
-        self.points, self.turn, self.target = points, turn, target
-        self.n, self.d, self.names = len(points), d, None
-        self.target_names, self.one_target, self.weighted = (), True, False
-        if target is not None:
-            self.target_names, self.one_target, self.weighted = target.target_names, target.one_target, target.weighted
-            self.labels, self.target_type = target.labels, target.target_type
-        self.precision = float(np.finfo(np.float64).eps)
-        self.is_sparse = False
-
-    def block(self, start: int, stop: int) -> Block:
-        part = self.turn(self.points[start:stop])
-        if self.target is None:
-            return Block(part, None, None, start)
-        given = self.target.block(start, stop)
-        return Block(part, given.y, given.weight, start)
-
-
-class SupportRows(MappedRows):
-    """Points as rows of k(x, P) for some points P; sums over P need no such row."""
-
-    def __init__(self, points: Any, kernel: Kernel, support: Any) -> None:
-        super().__init__(points, len(support), lambda some: kernel.block(some, support))
-        self.kernel, self.support = kernel, support
-
-    def times(self, coef: Floats) -> Floats:
-        return self.kernel.times(self.points, self.support, coef)
 
 
 class Kernelised:
@@ -163,6 +129,8 @@ class Kernelised:
         return found
 
     def _rows(self, X: Any) -> Rows:
+        if isinstance(X, MappedRows):  # points that were read already
+            return X
         if hasattr(self, "_support_points"):
             return SupportRows(self._read_points(X, reset=False), self.kernel_, self._support_points)
         return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]
@@ -222,7 +190,8 @@ class Kernelised:
         n = len(points)
         rank = min(n, EXACT_RANK) if self.rank is None else self._rank(n)
         if n * rank > MOST_CELLS and not self._needs_distances():
-            return self._streamed(points, rank, target)
+            self._pivots = sampled_pivots(self.kernel_, points, rank)
+            return landmark_rows(self._pivots, points, target)
         self._pivots, F = pivots(self.kernel_, points, rank)
         if self._needs_distances():
             F = np.column_stack([F, np.zeros(n)])
@@ -230,14 +199,6 @@ class Kernelised:
             F, target.y, target.weight, target_names=target.target_names, one_target=target.one_target,
             labels=target.labels, target_type=target.target_type,
         )  # fmt: skip
-
-    def _streamed(self, points: Any, rank: int, target: MemoryRows) -> MappedRows:
-        """Features that are made block by block, of rows that a sample of the points gives."""
-        n = len(points)
-        count = min(n, max(20 * rank, LEAST_SAMPLE))
-        sample = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
-        self._pivots, _ = pivots(self.kernel_, points[sample], rank)
-        return MappedRows(points, len(self._pivots.index), self._pivots.features, target)
 
     def _needs_distances(self) -> bool:
         """Whether features must carry distances: then with what is left of x beside them."""
@@ -255,7 +216,7 @@ class Kernelised:
         points = self._read_points(X, reset=False)
         chosen = self._pivots
         if not self._needs_distances():
-            return MappedRows(points, len(chosen.index), chosen.features)
+            return landmark_rows(chosen, points)
 
         def turn(some: Any) -> Floats:
             found = chosen.features(some)

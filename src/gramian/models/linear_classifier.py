@@ -201,8 +201,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
                     continue
                 start = problem.inside(fit.coef, fit.intercept)
                 again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
-                X = rest.collect().X
-                found[test, column : column + width] = np.asarray(X @ again.coef) + again.intercept
+                found[test, column : column + width] = rest.times(again.coef) + again.intercept
                 column += width
             codes = rest.collect().y
             assert codes is not None

@@ -16,11 +16,12 @@ from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
 from gramian.solvers.factor import quadratic
+from gramian.solvers.landmarks import solve_landmarks
 from gramian.solvers.quadratic import ROADS, Penalty, Solution, solve
 from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
-from gramian.statistics.products import block_moments
+from gramian.statistics.products import moments_of
 
 Floats = NDArray[np.float64]
 GRID = 50
@@ -210,9 +211,12 @@ class Ridge(Kernelised, InferentialModel):
             assert isinstance(fitted, Rows)
             alpha, moments = self._select(fitted, grid, penalty, intercept, back)
         elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
-            moments = fitted if isinstance(fitted, Moments) else fitted.sum(block_moments(fitted))
+            moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
             self._set_path(moments, grid, penalty, intercept, back)
-        solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
+        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and road != "qr":
+            solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
+        else:
+            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
         if back is not None:
             assert isinstance(data, Rows)
             solution = widen(solution, data, back, alpha, factors, intercept)
@@ -249,7 +253,7 @@ class Ridge(Kernelised, InferentialModel):
         plans = plan(self.cv, rows)
         loo = plans[0].leave_one_out
         folds = None if loo else FoldMoments(rows, plans)
-        total = rows.sum(block_moments(rows)) if folds is None else folds.total
+        total = moments_of(rows) if folds is None else folds.total
         fixed = not isinstance(grid, int)
         ends = _ends(total, penalty, intercept)
         alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
@@ -293,8 +297,13 @@ class Ridge(Kernelised, InferentialModel):
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}
-        notes = [*summary.notes, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
-        return Summary(summary.title, summary.coefficients, facts, notes)
+        columns, more = self._kernel_notes() or (summary.coefficients, [])
+        notes = [*summary.notes, *more, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
+        return Summary(summary.title, columns, facts, notes)
+
+    def _feature_names(self) -> list[str]:
+        chosen = getattr(self, "_pivots", None)
+        return super()._feature_names() if chosen is None else [f"landmark {row}" for row in chosen.index]
 
 
 def _middle(alphas: Floats) -> float:

@@ -187,7 +187,8 @@ class SVC(PenalisedClassifier):
             table[k] = -s * share / (2.0 * fit.problem.alpha)
         self.support_ = np.flatnonzero(table.any(axis=0))
         self.dual_coef_ = table[:, self.support_]
-        self.support_vectors_ = rows.collect().X[self.support_]
+        if rows.basis is None:  # the features of points are made anew whenever they are used
+            self.support_vectors_ = rows.collect().X[self.support_]
 
     def _told(self, summary: Summary) -> Summary:
         facts = {**summary.facts, "margin": self.margin_}

@@ -1,6 +1,6 @@
 """Where rows come from, and one pass over them: a pass is a sum."""
 
-from gramian.rows.base import Block, Rows
+from gramian.rows.base import Basis, Block, Computed, Rows
 from gramian.rows.cores import single_threaded_blas, thread_count, threads
 from gramian.rows.folds import CountedFolds, Folds, LabelledFolds
 from gramian.rows.memory import MemoryRows
@@ -9,7 +9,9 @@ from gramian.rows.source import scan
 from gramian.rows.tree import parallel_map
 
 __all__ = [
+    "Basis",
     "Block",
+    "Computed",
     "CountedFolds",
     "Folds",
     "LabelledFolds",

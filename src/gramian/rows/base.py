@@ -32,6 +32,24 @@ def block_rows(width: int) -> int:
     return int(2 ** min(rows, max(int(np.log2(MOST_CELLS / width)), 0)))
 
 
+class Computed:
+    """Rows that a function makes of others when they are asked for: some of them, or all as an array."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, given: Any, make: Callable[[Any], Array], width: int) -> None:
+        self.given, self.make, self.shape = given, make, (len(given), width)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: Any) -> Array:
+        return self.make(self.given[where])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return np.asarray(self.make(self.given), dtype=dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first.
@@ -50,24 +68,45 @@ class Block:
 
     @cached_property
     def X(self) -> Any:
-        return self.source if self.index is None else self.source[self.index]
+        if self.index is not None:
+            return self.source[self.index]
+        return np.asarray(self.source) if isinstance(self.source, Computed) else self.source
 
     def part(self, rows: slice) -> Any:
         """X[rows] of a dense block, in memory that the next part of this thread takes where they must be gathered."""
         if self.index is None:
             return self.source[rows]
         index = self.index[rows]
+        if isinstance(self.source, Computed):
+            return self.source[index]
         room = scratch("rows", len(index), self.source.shape[1], self.source.dtype)
         return np.take(self.source, index, axis=0, out=room, mode="clip")
 
     def take(self, rows: Any) -> "Block":
         """The block of some of these rows."""
         return Block(
-            self.X[rows],
+            self.source[rows] if self.index is None else self.X[rows],
             None if self.y is None else self.y[rows],
             None if self.weight is None else self.weight[rows],
             self.start,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Other rows Z, cheaper to make, with X = Z R⁻¹: sums over X are sums over Z, turned once they are added up.
+
+    Attributes
+    ----------
+    rows : Rows
+    R : array (d, d), upper triangle
+    sound : bool
+        Whether R is so far from singular that a Gram matrix of Z can be turned into that of X.
+    """
+
+    rows: "Rows"
+    R: Array
+    sound: bool
 
 
 class Rows(ABC):
@@ -89,6 +128,8 @@ class Rows(ABC):
         What the numbers of the target were given as.
     precision : float
         Relative spacing of the numbers given: float32 data carry fewer digits than float64.
+    basis : Basis or None
+        Cheaper rows that these are a matrix's product of.
     """
 
     n: int
@@ -101,6 +142,7 @@ class Rows(ABC):
     precision: float
     weighted: bool
     is_sparse: bool
+    basis: Basis | None = None
 
     @abstractmethod
     def block(self, start: int, stop: int) -> Block:
@@ -143,7 +185,7 @@ class Rows(ABC):
                 index = order[rows]
                 y = None if block.y is None else block.y[index]
                 weight = None if block.weight is None else block.weight[index]
-                parts[fold] = f(Block(block.X, y, weight, start, index))
+                parts[fold] = f(Block(block.source, y, weight, start, index))
             return _ByFold(parts)
 
         totals = tree_sum(-(-self.n // size), leaf).parts
@@ -156,6 +198,10 @@ class Rows(ABC):
         >>> gm.scan([[1.0, 2.0], [3.0, 4.0]]).times(np.array([1.0, -1.0]))
         array([-1., -1.])
         """
+        if self.basis is not None:
+            from scipy.linalg import solve_triangular
+
+            return self.basis.rows.times(solve_triangular(self.basis.R, coef, check_finite=False))
 
         def of_block(block: Block) -> list[Array]:
             X = block.X if sp.issparse(block.X) else np.ascontiguousarray(block.X)  # one order, and so the same bits

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gramian.rows.base import Array, Block, Rows
+from gramian.rows.base import Array, Basis, Block, Rows
 from gramian.rows.folds import Folds
 from gramian.rows.memory import MemoryRows
 
@@ -33,6 +33,16 @@ class CodedRows(Rows):
         self.labels, self.target_type = None, np.dtype(np.float64)
         self.weighted = rows.weighted or factor is not None
         self.is_sparse = rows.is_sparse
+        if rows.basis is not None:
+            self.basis = Basis(CodedRows(rows.basis.rows, code, factor), rows.basis.R, rows.basis.sound)
+
+    @property
+    def block_size(self) -> int:
+        return self.rows.block_size
+
+    def taken(self, index: Any) -> "CodedRows":
+        """Some of the rows, of rows that can be taken."""
+        return CodedRows(self.rows.taken(index), self.code, self.factor)  # type: ignore[attr-defined]
 
     def block(self, start: int, stop: int) -> Block:
         return self._coded(self.rows.block(start, stop))

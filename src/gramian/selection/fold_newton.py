@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gramian.rows import Block
 from gramian.selection.splits import Plan
+from gramian.solvers.landmark_problem import LandmarkProblem
 from gramian.solvers.newton import FAST, Curvature
 from gramian.solvers.problem import Problem
 
@@ -40,7 +41,7 @@ class FoldNewton:
     """
 
     def __init__(self, problem: Problem, plans: list[Plan], tol: float = 1e-6) -> None:
-        self.problem, self.plans, self.tol = problem, plans, tol
+        self.problem, self.plans, self.tol = LandmarkProblem.of(problem), plans, tol
         self.path: dict[float, Floats] = {}  # θ of all rows at each alpha
 
     def losses(self, alphas: Floats) -> Floats | None:
@@ -158,4 +159,9 @@ class _Path:
         p, count = problem.p, len(theta)
         none = np.zeros((p, p)) if hessian else None
         nothing = _Atom(0.0, np.zeros(count), np.zeros(count), np.zeros((count, p)), none)
-        return [nothing if atom is None else atom for atom in found]
+        return [nothing if atom is None else _settled(problem, atom) for atom in found]
+
+
+def _settled(problem: Problem, atom: _Atom) -> _Atom:
+    hessian = None if atom.hessian is None else problem.settled_gram(atom.hessian)
+    return _Atom(atom.weight, atom.values, atom.sizes, problem.settled(atom.gradients), hessian)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.rows import Rows
+from gramian.rows import Rows, parallel_map
 from gramian.selection.scores import Scores, between, join, scores_of
 from gramian.selection.splits import Plan, split_sums
 from gramian.solvers.ridge_path import validation_loss
@@ -21,7 +21,9 @@ class FoldMoments:
     """Training and test moments of every split, and the moments of all rows, from one pass."""
 
     def __init__(self, rows: Rows, plans: list[Plan]) -> None:
-        self.splits: list[tuple[Moments, Moments]] = split_sums(rows, block_moments(rows), plans)
+        basis = rows.basis if rows.basis is not None and rows.basis.sound else None
+        summed = rows if basis is None else basis.rows
+        self.splits: list[tuple[Moments, Moments]] = split_sums(summed, block_moments(summed), plans)
         for number, (train, test) in enumerate(self.splits):
             if train.weight == 0 or test.weight == 0:
                 part = "training" if train.weight == 0 else "test"
@@ -30,7 +32,11 @@ class FoldMoments:
                 )
         train, test = self.splits[0]
         whole = train + test
-        self.total = whole if whole.n == rows.n else rows.sum(block_moments(rows))
+        self.total = whole if whole.n == rows.n else summed.sum(block_moments(summed))
+        if basis is not None:
+            R = basis.R
+            self.total = self.total.turned(R)
+            self.splits = parallel_map(lambda pair: (pair[0].turned(R), pair[1].turned(R)), self.splits)
 
     def losses(self, paths: list[Path]) -> Floats:
         """Validation losses (A, K) of the path of each training part."""

@@ -293,10 +293,10 @@ def without_one(rows: Rows, index: int) -> MemoryRows:
     )
 
 
-def taken(rows: Rows, index: NDArray[np.int64]) -> MemoryRows:
-    """Some of the rows, in memory."""
-    if isinstance(rows, MemoryRows):
-        return rows.taken(index)
+def taken(rows: Rows, index: NDArray[np.int64]) -> Rows:
+    """Some of the rows: in memory, or made when they are used as these are."""
+    if isinstance(rows, MemoryRows) or rows.basis is not None:
+        return rows.taken(index)  # type: ignore[attr-defined]
     block = rows.collect()
     whole = MemoryRows(
         block.X, block.y, block.weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target

@@ -24,6 +24,7 @@ from gramian.solvers.soft_margin import RootDescent, Smoothing
 from gramian.solvers.turned import TurnedInterior
 
 MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
+MOST_STREAMED = 300  # landmarks whose Hessian costs no more than a pass or two
 MOST_JOINT = 150  # numbers in θ of several outputs: beyond, conjugate gradients are cheaper than the Hessian
 MANY_ROWS = 60_000  # from which rows far from their kink are worth leaving out
 MOST_LINEAR = 300_000  # numbers in a table that a linear programme is handed
@@ -105,10 +106,13 @@ def choose(problem: Problem) -> tuple[Method, str]:
 
 
 def _smooth(problem: Problem) -> tuple[Method, str]:
-    if problem.m == 1 and problem.p <= MOST_COLUMNS and not _mostly_empty(problem):
+    streamed = problem.rows.basis is not None and problem.p > MOST_STREAMED
+    if problem.m == 1 and problem.p <= MOST_COLUMNS and not _mostly_empty(problem) and not streamed:
         return Newton(), f"a smooth loss and penalty, {problem.p} columns: a Hessian costs one pass"
     if problem.m > 1 and problem.m * problem.p <= MOST_JOINT:
         return Newton(), f"a smooth loss and penalty, {problem.m} × {problem.p} coefficients: a Hessian costs one pass"
+    if streamed and problem.m == 1:
+        return NewtonCG(), f"{problem.d} landmarks: the Hessian of some rows preconditions products with that of all"
     return NewtonCG(), f"{problem.m} × {problem.p} coefficients: a Hessian would cost more than products with it"
 
 
@@ -131,7 +135,7 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
     if (
-        problem.p <= MOST_COLUMNS
+        (problem.p <= MOST_COLUMNS or problem.rows.basis is not None)
         and not _mostly_empty(problem)
         and (problem.rows.n >= problem.p or problem.p <= 300 or not even(problem) or linear)
     ):

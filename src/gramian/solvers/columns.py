@@ -1,6 +1,6 @@
 """Where the columns of a table are, how far they reach, and the coordinates that suit solvers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from gramian.objective.penalties import Parts
 from gramian.rows import Block, Rows
 
 Floats = NDArray[np.float64]
+LOCATED = 5000  # rows that show where columns are
 DENSE = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 
 
@@ -28,7 +29,12 @@ class Columns:
 
 
 def columns_of(rows: Rows) -> Columns:
-    """One pass: means and deviations of the columns; refuses numbers that are not finite."""
+    """One pass: means and deviations of the columns; refuses numbers that are not finite.
+
+    Of rows that are costly to make, the columns are located by some of them, and none is taken to be constant.
+    """
+    if rows.basis is not None:
+        return _located(rows)
 
     def of_block(block: Block) -> "_Seen":
         y, w = block.y, block.weight
@@ -49,6 +55,28 @@ def columns_of(rows: Rows) -> Columns:
     deviation = np.where(spread.constant, 0.0, spread.deviation)
     target = seen.total / spread.weight
     return Columns(spread.weight, spread.mean, deviation, target, seen.low, seen.high, rows.is_sparse)
+
+
+def _located(rows: Any) -> Columns:
+    some = rows.taken(np.arange(0, rows.n, max(rows.n // LOCATED, 1)))
+    some.basis = None
+    known = columns_of(some)
+
+    def of_block(block: Block) -> "_Seen":
+        y, w = block.y, block.weight
+        assert y is not None
+        used = y if w is None else y[w > 0]
+        low, high = (float(used.min()), float(used.max())) if used.size else (np.inf, -np.inf)
+        weight = float(len(y)) if w is None else float(w.sum())
+        return _Seen(weight, y.sum(axis=0) if w is None else w @ y, low, high)
+
+    seen = rows.sum(of_block)
+    if seen.spread == 0:
+        return known
+    deviation = np.maximum(known.deviation, 1e-3 * (known.deviation.max(initial=0.0) or 1.0))
+    return replace(
+        known, weight=seen.spread, deviation=deviation, target=seen.total / seen.spread, low=seen.low, high=seen.high
+    )
 
 
 class _Seen:

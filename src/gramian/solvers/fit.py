@@ -17,6 +17,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.choose import choose, named, plain, refuse_unfit
 from gramian.solvers.interior import Kinks, dual_value
 from gramian.solvers.iterate import Callback, History, Method, Outcome, run
+from gramian.solvers.landmark_problem import LandmarkProblem
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.problem import Problem
@@ -69,6 +70,9 @@ def fit_problem(
         problem = problem.with_penalty(Zero())
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
+    given = problem
+    if isinstance(method, Newton | NewtonCG):
+        problem = LandmarkProblem.of(problem)
     max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
     first = start
     if start is None and isinstance(method, Newton | NewtonCG):
@@ -80,7 +84,7 @@ def fit_problem(
     if watched and (not outcome.converged or flat(outcome)):
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
-            return _separated(problem, columns, max_iter, tol, warn, inner)
+            return _separated(given, columns, max_iter, tol, warn, inner)
     least = getattr(method, "least_tol", 0.0)
     found = _finished(problem, method, reason, outcome, tol if outcome.measure <= tol else max(tol, least))
     if found.certificate.tolerance > tol:
@@ -88,7 +92,7 @@ def fit_problem(
         found = replace(found, certificate=replace(found.certificate, note=said))
     if warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
-    return found
+    return found if problem is given else replace(found, problem=given)
 
 
 def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
@@ -105,6 +109,10 @@ def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
 def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Floats | None]:
     """Near the optimum at a fraction of its cost: the same problem on some of the rows, and its Hessian there."""
     rows = problem.rows
+    some_rows = problem.some()
+    if some_rows is not problem:
+        outcome = run(method, some_rows, max_iter=30, tol=1e-3, inner=True)
+        return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
     if not isinstance(rows, MemoryRows) or rows.is_sparse or rows.n < 4 * max(SAMPLE_ROWS, 20 * problem.p * problem.m):
         return None, None
     stride = rows.n // max(SAMPLE_ROWS, 20 * problem.p * problem.m)

@@ -18,7 +18,6 @@ from gramian.solvers.problem import Point, Problem, smooth
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
-DENSE_BLOCK = 2000  # columns up to which each output gets a Cholesky factor as its preconditioner
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def hessian_product(problem: Problem, theta: Floats) -> Product:
         return total
 
     def product(v: Floats) -> Floats:
-        found = problem.rows.sum(lambda block: of_block(block, v)) / problem.columns.weight
+        found = problem.settled(problem.rows.sum(lambda block: of_block(block, v))) / problem.columns.weight
         found[:, : problem.d] += problem.quadratic(v)[1]
         return found
 
@@ -145,13 +144,14 @@ def curved(curvature: Any, change: Floats) -> Floats:
 def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
     few = problem.square.ndim == 2 or not problem.rows.is_sparse
-    if not few or problem.p > DENSE_BLOCK:
+    some = problem.some()
+    if not few or problem.p > problem.most_dense:
         inverse = 1.0 / hessian_diagonal(problem, theta)
         return lambda r: r * inverse
-    grams = problem.rows.sum(lambda block: _output_grams(problem, theta, block))
+    grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
     factors = []
     for gram in grams.parts:
-        H = gram / grams.weight + problem.bend
+        H = some.settled_gram(gram) / grams.weight + problem.bend
         if problem.m == 1:  # of all rows: its null space is that of the Hessian itself
             solve = solver_of(H)
             return lambda r: solve(r[0])[None]

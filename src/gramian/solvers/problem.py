@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class Problem(Table):
     θ is (m, p): for each output the coefficients of the centred and scaled columns, then the intercept (p = d + 1; no
     intercept: p = d). `outside` and `inside` change between θ and the coefficients of the columns as given.
     """
+
+    most_dense: ClassVar[int] = 2000  # columns up to which each output gets a Cholesky factor as its preconditioner
 
     def __init__(
         self,
@@ -234,6 +236,10 @@ class Problem(Table):
         return 0.0 if largest == 0.0 else largest / max(point.size, self.least_slope, least)
 
     # passes
+
+    def some(self) -> "Problem":
+        """The problem on as many rows as a curvature needs to be known well: all of them, where they are at hand."""
+        return self
 
     def at(self, theta: Floats, *, hessian: bool = False) -> Point:
         """The objective at θ, from one pass."""

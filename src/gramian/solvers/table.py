@@ -132,6 +132,14 @@ class Table:
             found[:, self.d] = total
         return found
 
+    def settled(self, found: Floats) -> Floats:
+        """What `pull` or `sweep` added up over a pass, as a gradient (m, p) in these coordinates."""
+        return found
+
+    def settled_gram(self, H: Floats) -> Floats:
+        """What `weighted_gram` added up over a pass, in these coordinates."""
+        return H
+
     def weighted_gram(self, part: Any, h: Floats) -> Floats:
         """Σ h z zᵀ over prepared rows, (p, p); h may be negative."""
         if sp.issparse(part):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from gramian.rows.scaling import (
     NOTHING,
@@ -17,6 +18,11 @@ from gramian.rows.scaling import (
     two_sum,
 )
 from gramian.statistics.file import read_arrays, write_arrays
+
+
+def _under(R: Floats, B: Floats) -> Floats:
+    """R⁻ᵀB."""
+    return np.asarray(solve_triangular(R, B, trans="T", check_finite=False))
 
 
 @dataclass(eq=False)
@@ -114,6 +120,18 @@ class Moments:
             scaled=self.scaled[np.ix_(keep, keep)],
             exponents=self.exponents[keep],
         )
+
+    def turned(self, R: Floats) -> "Moments":
+        """The moments of the features times R⁻¹, for an upper triangle R."""
+        d = self.d
+        cross = self.cross
+        half = _under(R, cross[:d])
+        cross[:d, :d] = _under(R, np.ascontiguousarray(half[:, :d].T))
+        cross[:d, d:], cross[d:, :d] = half[:, d:], half[:, d:].T
+        found = self._copy()
+        found.scaled, found.exponents = 0.5 * (cross + cross.T), np.zeros_like(self.exponents)
+        found.mean_high[:d], found.mean_low[:d] = _under(R, self.mean[:d]), 0.0
+        return found
 
     def __add__(self, other: "Moments") -> "Moments":
         if not isinstance(other, Moments):

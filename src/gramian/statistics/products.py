@@ -10,6 +10,7 @@ from gramian.rows.scaling import SAFE_EXPONENT, Floats, Ints, add_outer, magnitu
 from gramian.statistics.gram import Moments
 
 PANEL_CELLS = 2**18  # numbers multiplied out at once: two megabytes, what a core's cache and its neighbours hold
+WIDE = 200  # columns from which panels are longer: adding their products up takes time too
 SPARSE_DENSITY = 0.1  # sparse blocks with a larger share of non-zeros are multiplied as dense ones
 
 
@@ -23,6 +24,14 @@ def moments(X: Any, y: Any = None, *, sample_weight: Any = None) -> Moments:
     """
     rows = scan(X, y, sample_weight=sample_weight)
     return rows.sum(block_moments(rows))
+
+
+def moments_of(rows: Rows) -> Moments:
+    """One pass, over the cheaper rows that these are a product of where there are such."""
+    basis = rows.basis
+    if basis is None or not basis.sound:
+        return rows.sum(block_moments(rows))
+    return basis.rows.sum(block_moments(basis.rows)).turned(basis.R)
 
 
 def block_moments(rows: Rows) -> Any:
@@ -87,7 +96,8 @@ def _dense_sums(
     shift = np.concatenate([first, () if y is None else y[heavy]], dtype=np.float64)
     if exponents is not None:
         shift = np.ldexp(shift, -exponents)
-    panel = -(-m // max(round(m * (p + 1) / PANEL_CELLS), 1))
+    cells = PANEL_CELLS if p < WIDE else max(PANEL_CELLS, 2 * (p + 1) ** 2)
+    panel = -(-m // max(round(m * (p + 1) / cells), 1))
     G: Floats = np.zeros((p + 1, p + 1)) if m > panel else np.empty(0)
     with np.errstate(all="ignore"):
         for start in range(0, m, panel):
