@@ -53,7 +53,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
     """
     n = len(points)
-    left = kernel.diag(points).astype(np.float64).copy()
+    left = np.maximum(kernel.diag(points), 0.0)
     total = float(left.sum()) or 1.0
     rng = np.random.default_rng(seed)
     F = np.zeros((n, min(rank, n)))

@@ -8,11 +8,12 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from gramian.kernels.pivots import pivots
+from gramian.kernels.points import alone
 from gramian.models import parameters
 from gramian.models.base import Interval
 from gramian.models.kernelised import MappedRows
 from gramian.models.parameters import choice, number
-from gramian.rows import Rows, parallel_map, single_threaded_blas
+from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
 from gramian.selection.splits import plan
@@ -39,7 +40,7 @@ class KernelRidge:
         assert target.y is not None
         weight = np.ones(len(points)) if target.weight is None else target.weight
         used = np.flatnonzero(weight > 0)
-        self.kernel, self.points = model.kernel_, points[used]
+        self.kernel, self.points = model.kernel_, alone(points[used])
         self.Y, self.weight, self.one = target.y[used], weight[used], target.one_target
         self.n = len(used)
         for name in ("scores_", "path_"):
@@ -49,8 +50,6 @@ class KernelRidge:
         if judged:
             return
         self._solve()
-        self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
-        self.whole[used] = self.beta
 
     # the choice of alpha
 

@@ -17,7 +17,7 @@ def searched(kernel: Any) -> bool:
     """Whether a kernel is to be chosen: "auto", or a length scale that is. Named kernels take the median distance."""
     if isinstance(kernel, str):
         return kernel == "auto"
-    return isinstance(kernel, Kernel) and bool(_open(kernel))
+    return isinstance(kernel, Kernel) and _open(kernel)
 
 
 def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict[str, float]]:
@@ -36,15 +36,14 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
         return losses[kernel]
 
     for family in families:
-        paths = _open(family)
-        if not paths:
+        if not _open(family):
             judge(family)
             continue
-        middle = family.fitted(X).get_params()
-        at = {factor: judge(_scaled(family, paths, middle, factor)) for factor in FACTORS}
+        middle = family.fitted(X)
+        at = {factor: judge(_scaled(family, middle, factor)) for factor in FACTORS}
         best = min(at, key=lambda factor: at[factor])
         for factor in (best / FINER, best * FINER):
-            judge(_scaled(family, paths, middle, factor))
+            judge(_scaled(family, middle, factor))
     found = min(losses, key=lambda kernel: losses[kernel])
     return found, {repr(kernel): loss for kernel, loss in losses.items()}
 
@@ -60,17 +59,32 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any) 
     return float(scores.mean[scores.chosen])
 
 
-def _open(kernel: Kernel) -> list[str]:
-    """Paths of length scales that are "auto"."""
-    return [
-        path
-        for path, value in kernel.get_params().items()
-        if path.split("__")[-1] == "length_scale" and isinstance(value, str) and value == "auto"
-    ]
+def _open(kernel: Kernel) -> bool:
+    """Whether a length scale somewhere in it is "auto"."""
+    own = kernel.get_params(deep=False)
+    parts = [part for value in own.values() for part in (value if isinstance(value, tuple) else (value,))]
+    return _waits(own.get("length_scale")) or any(_open(part) for part in parts if isinstance(part, Kernel))
 
 
-def _scaled(kernel: Kernel, paths: list[str], middle: dict[str, Any], factor: float) -> Kernel:
-    return kernel.set_params(**{path: _times(middle[path], factor) for path in paths})
+def _scaled(kernel: Kernel, middle: Kernel, factor: float) -> Kernel:
+    """The kernel with every length scale that is "auto" set to a multiple of what it is in `middle`; the rest waits."""
+    changed: dict[str, Any] = {}
+    ready = middle.get_params(deep=False)
+    for name, value in kernel.get_params(deep=False).items():
+        there = ready[name]
+        if name == "length_scale" and _waits(value):
+            changed[name] = _times(there, factor)
+        elif isinstance(value, Kernel) and isinstance(there, tuple):  # one kernel for each column
+            changed[name] = tuple(_scaled(value, part, factor) for part in there)
+        elif isinstance(value, Kernel):
+            changed[name] = _scaled(value, there, factor)
+        elif isinstance(value, tuple) and any(isinstance(part, Kernel) for part in value):
+            changed[name] = tuple(_scaled(part, other, factor) for part, other in zip(value, there, strict=True))
+    return kernel.set_params(**changed) if changed else kernel
+
+
+def _waits(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _times(scale: Any, factor: float) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from gramian.models import parameters
 from gramian.models.inference import InferentialModel
@@ -174,18 +173,9 @@ class Ridge(Kernelised, InferentialModel):
         found = self._machine.predict(points)
         return found[:, 0] if self._machine.one else found
 
-    def parts(self, X: Any) -> dict[str, Floats]:
-        """What each summand of the kernel (or column of an ANOVA kernel) adds: with the intercept, the prediction."""
-        check_is_fitted(self)
-        if not hasattr(self, "_machine"):
-            raise ValueError("parts() are those of a kernel: give kernel=, such as RBF() + Linear(), without rank.")
-        machine = self._machine
-        self._read_points(X, reset=False)
-        found = {}
-        for part in self.kernel_.summands(getattr(self, "n_features_in_", None)):
-            values = part(X, machine.given) @ machine.whole
-            found[repr(part)] = values[:, 0] if machine.one else values
-        return found
+    def _dual_points(self) -> Any:
+        machine = getattr(self, "_machine", None)
+        return super()._dual_points() if machine is None else (machine.points, machine.beta)
 
     @single_threaded_blas()
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
