@@ -163,3 +163,24 @@ def test_names_that_are_none():
         gm.Ridge(kernel="rfb").fit(X, Y)
     with pytest.raises(ValueError, match="Did you mean 'auto'"):
         gm.SVC(kernel="Auto").fit(X, TWO)
+
+
+def test_intervals_count_a_weight_as_so_many_rows():
+    weight = RNG.integers(0, 4, 60).astype(float)
+    again = np.repeat(np.arange(60), weight.astype(int))
+    for intercept in (True, False):
+        model = gm.Ridge(alpha=1e-2, kernel=RBF(1.0), fit_intercept=intercept)
+        by_weight = model.fit(X, Y, sample_weight=weight).predict(X, interval=0.9)
+        by_rows = model.fit(X[again], Y[again]).predict(X, interval=0.9)
+        np.testing.assert_allclose(by_weight, by_rows, rtol=1e-9)
+    model = gm.Ridge(alpha=1e-2, kernel=RBF(1.0)).fit(X, Y, sample_weight=np.full(60, 0.01))
+    with pytest.raises(ValueError, match=r"total weight of 0\.6 leaves no degrees"):
+        model.predict(X, interval=0.9)
+
+
+def test_targets_that_cannot_be_met_are_told():
+    twice = np.vstack([X[:5], X[:5]])
+    with pytest.warns(gm.ConvergenceWarning, match="not every target is met"):
+        model = gm.Ridge(alpha=0, kernel=RBF(1.0)).fit(twice, np.arange(10.0))
+    assert not model.certificate_.holds
+    np.testing.assert_allclose(model.predict(twice), np.tile(np.arange(5) + 2.5, 2))

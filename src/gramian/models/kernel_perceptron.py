@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.pivots import pivots
+from gramian.kernels.points import alone
 from gramian.models.calibration import calibrate
 from gramian.models.codes import code_matrix
 from gramian.rows import MemoryRows
@@ -53,7 +54,7 @@ class KernelPerceptron:
         model.support_ = np.flatnonzero(beta.any(axis=0))
         model.dual_coef_ = model.coef_ = np.ascontiguousarray(beta[:, model.support_])
         model.intercept_ = offset
-        model._support_points = self.points[model.support_]
+        model._support_points = alone(self.points[model.support_])
         if hasattr(model._support_points, "X"):
             model.support_vectors_ = model._support_points.X
         f = self._values(model)

@@ -138,8 +138,13 @@ class KernelRidge:
     @property
     def noise(self) -> Floats:
         """The variance of the noise (t,): λ times that of the process, by restricted maximum likelihood."""
-        freedom = max(self.n - int(self.intercept), 1)
-        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / freedom
+        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / self.freedom
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom left: a row of weight 2 counts as two."""
+        total = float(self.weight.sum())
+        return max(total - int(self.intercept), min(total, 1.0))
 
     def interval(self, points: Any, level: float, of: str) -> Interval:
         """Mean and ends: the process is uncertain where there are no rows nearby."""
@@ -147,6 +152,11 @@ class KernelRidge:
         choice("interval_of", of, ("observation", "mean"))
         if self.factor.lam == 0:
             raise ValueError("alpha=0 interpolates: there is no noise, and no interval. Give alpha above 0.")
+        if self.weight.sum() <= int(self.intercept):
+            raise ValueError(
+                f"A total weight of {self.weight.sum():g} leaves no degrees of freedom for a prediction interval; "
+                "weights count rows, so that they should sum to the number of rows."
+            )
         mean = self.predict(points)
         own = self.kernel.diag(points)
         ones = self.factor.half(np.ones((self.n, 1)))
@@ -160,7 +170,7 @@ class KernelRidge:
 
         variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
         total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
-        width = float(stdtrit(max(self.n - int(self.intercept), 1), 0.5 + level / 2.0)) * total
+        width = float(stdtrit(self.freedom, 0.5 + level / 2.0)) * total
         ends = [mean, mean - width, mean + width]
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 

@@ -130,7 +130,7 @@ class Kernelised:
 
     def _rows(self, X: Any) -> Rows:
         if hasattr(self, "_support_points"):
-            support = self._support_points = alone(self._support_points)
+            support = self._support_points
             points = self._read_points(X, reset=False)
             return MappedRows(points, len(support), lambda some: self.kernel_.block(some, support))
         return self._kernel_rows(X) if hasattr(self, "_pivots") else super()._rows(X)  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """Ridge regression and its Tikhonov generalisation."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,11 @@ from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
+from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]
 GRID = 50
+MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
 WIDEST = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
 
 
@@ -162,6 +165,14 @@ class Ridge(Kernelised, InferentialModel):
         self.intercept_ = float(machine.b[0]) if machine.one else machine.b
         self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
         self.certificate_, self.solver_ = machine.certificate, machine.solver
+        if not machine.certificate.value <= MISSED:
+            warnings.warn(
+                f"The {machine.certificate.kind} is {machine.certificate.value:.2g} and its tolerance "
+                f"{machine.certificate.tolerance:.2g}: the kernel matrix is singular to rounding, so that not every "
+                "target is met. Raise alpha, or take a shorter length_scale.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
