@@ -1,6 +1,7 @@
 """Kernel models as they are used: parts of any model, matrices given, kernels on trust, pickles, weights below one."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from sklearn.model_selection import cross_val_score
 import gramian as gm
 from gramian.kernels import ANOVA, RBF, Custom, Linear, Matern, Precomputed, Sigmoid, Spectrum, repaired
 from gramian.models import kernel_ridge
+from gramian.rows import MemoryRows
+from gramian.selection.strength import splits_of
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 3))
@@ -184,3 +187,29 @@ def test_targets_that_cannot_be_met_are_told():
         model = gm.Ridge(alpha=0, kernel=RBF(1.0)).fit(twice, np.arange(10.0))
     assert not model.certificate_.holds
     np.testing.assert_allclose(model.predict(twice), np.tile(np.arange(5) + 2.5, 2))
+
+
+def test_models_without_alpha_choose_their_kernel_too():
+    rng = np.random.default_rng(3)
+    Z = rng.uniform(-2, 2, (50, 2))
+    y = np.where(np.sin(3 * Z[:, 0]) > 0, "up", "down")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gm.ConvergenceWarning)
+        model = gm.Perceptron(kernel="auto", max_iter=5).fit(Z, y)
+        losses = {}
+        for name in list(model.kernel_losses_)[::9]:
+            one = gm.Perceptron(
+                kernel=eval(name, {kind: getattr(gm.kernels, kind) for kind in gm.kernels.__all__}), max_iter=5
+            )
+            folds = splits_of(5, MemoryRows(np.zeros((50, 1)), None, None))
+            wrong = [one.fit(Z[train], y[train]).predict(Z[test]) != y[test] for train, test in folds]
+            losses[name] = np.concatenate(wrong).mean()
+    assert losses == pytest.approx({name: model.kernel_losses_[name] for name in losses})
+    assert model.kernel_losses_[repr(model.kernel_)] == min(model.kernel_losses_.values())
+    for neighbours in ("auto", 3):
+        near = gm.KNeighborsClassifier(n_neighbors=neighbours, kernel=RBF("auto")).fit(Z, y)
+        # the nearest rows are the same whatever the length scale
+        assert len(set(near.kernel_losses_.values())) == 1
+        np.testing.assert_array_equal(near.predict(Z), gm.KNeighborsClassifier(neighbours).fit(Z, y).predict(Z))
+    for kernel in ("auto", RBF("auto")):
+        assert gm.OneClassSVM(nu=0.2, kernel=kernel).fit(Z).kernel_ == RBF("auto").fitted(Z)

@@ -1,16 +1,22 @@
 """Which kernel, and which length scale: by the validation losses of the model itself."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.stationary import RBF, Laplacian, Matern
 from gramian.kernels.vectors import Linear
+from gramian.rows import MemoryRows
+from gramian.selection.strength import splits_of
+from gramian.warnings import ConvergenceWarning
 
 FACTORS = np.geomspace(0.125, 8.0, 7)  # of the median distance
 FINER = np.sqrt(2.0)
+JUDGED = 10  # alphas by which a kernel is judged
 
 
 def searched(kernel: Any) -> bool:
@@ -49,14 +55,39 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
 
 
 def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> float:
-    """The validation loss of the model with this kernel, at its best alpha or at the one given."""
+    """The validation loss of the model with this kernel, at its best alpha (or number of neighbours) or the one given.
+
+    Models that choose nothing are judged by the share of rows that they get wrong in five folds.
+    """
     trial = clone(model)
-    if not isinstance(trial.alpha, str):
-        trial.set_params(alphas=[trial.alpha], alpha="auto")
+    own = trial.get_params(deep=False)
+    if "alphas" in own:
+        given = [own["alpha"]] if not isinstance(own["alpha"], str) else own["alphas"]
+        trial.set_params(alphas=min(given, JUDGED) if isinstance(given, int) else given, alpha="auto")
+    elif "n_neighbors" not in own:
+        return _share_missed(trial.set_params(kernel=kernel), X, y, sample_weight)
+    elif not isinstance(own["n_neighbors"], str):
+        trial.set_params(neighbors=[own["n_neighbors"]], n_neighbors="auto")
     trial.set_params(kernel=kernel)
     trial.fit(X, y, sample_weight=sample_weight)
     scores = trial.scores_
     return float(scores.mean[scores.chosen])
+
+
+def _share_missed(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    y = np.asarray(y)
+    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    missed = total = 0.0
+    for train, test in splits_of(5, MemoryRows(np.zeros((len(y), 1)), None, None)):
+        rest = train[weight[train] > 0]
+        if len(np.unique(y[rest])) < 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            told = clone(model).fit(_safe_indexing(X, rest), y[rest], sample_weight=weight[rest])
+        missed += float(weight[test] @ (told.predict(_safe_indexing(X, test)) != y[test]))
+        total += float(weight[test].sum())
+    return missed / max(total, 1e-300)
 
 
 def _open(kernel: Kernel) -> bool:

@@ -86,7 +86,9 @@ class Kernelised:
             if hasattr(self, name):
                 delattr(self, name)
         table = is_table(X)
-        if searched(self.kernel):
+        if searched(self.kernel) and not targeted:  # nothing to judge by: the median distance
+            kernel = kernel_of("rbf" if isinstance(self.kernel, str) else self.kernel)
+        elif searched(self.kernel):
             kernel, self.kernel_losses_ = chosen(self, X, y if target is None else target.y[:, 0], sample_weight)
         else:
             kernel = kernel_of(self.kernel, auto=True)
