@@ -43,6 +43,7 @@ from gramian.kernels import (
     Sigmoid,
     Spectrum,
     Sum,
+    Trusted,
     Warped,
     White,
 )
@@ -97,6 +98,7 @@ MADE = {
     "ScaledBy": [ScaledBy(RBF(), first_column), Linear().on([0, 1]).scaled_by(first_column)],
     "Sigmoid": [Sigmoid(), Sigmoid(0.1, 1.0)],
     "Sum": [Sum(RBF(), Linear()), RBF() - Linear(), RBF().on(0) + Linear().on([1, 2]) + 1],
+    "Trusted": [Trusted(RBF() + Linear()), Sigmoid(0.1).trusted()],
     "Warped": [Warped(RBF(), squares), Linear().on([0, 1]).warp(squares)],
     "White": [White(), White(0.3)],
 }

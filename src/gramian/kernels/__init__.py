@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.kernels.graphs": ["RandomWalk"],
         "gramian.kernels.maps": ["feature_map", "repaired"],
         "gramian.kernels.named": ["kernel_of"],
-        "gramian.kernels.reshape": ["Centered", "Normalized", "ScaledBy", "Warped"],
+        "gramian.kernels.reshape": ["Centered", "Normalized", "ScaledBy", "Trusted", "Warped"],
         "gramian.kernels.stationary": ["RBF", "GaussianDensity", "Laplacian", "Matern", "Periodic"],
         "gramian.kernels.strings": ["Gappy", "Mismatch", "Spectrum"],
         "gramian.kernels.validity": ["Validity"],

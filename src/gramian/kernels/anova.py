@@ -119,6 +119,12 @@ class ANOVA(Kernel):
         count = len(self.base) if d is None else d
         return tuple(k.on(j) for j, k in enumerate(self._kernels(count)))
 
+    def split(self, A: Together, B: Together) -> tuple[Floats, ...]:
+        if self.degree != 1:
+            return super().split(A, B)
+        kernels = self._kernels(len(A.parts))
+        return tuple(k.block(a, b) for k, a, b in zip(kernels, A.parts, B.parts, strict=True))
+
     def proof(self) -> Validity:
         return proven(
             self, "a sum of products of kernels of single columns", *(part.proof() for part in self._distinct)

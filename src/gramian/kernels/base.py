@@ -89,6 +89,11 @@ class Kernel(ABC):
         return all(part.symmetric for part in self.inner_kernels().values())
 
     @property
+    def on_trust(self) -> bool:
+        """Whether it, or a kernel that it is made of, is to be taken for one without proof."""
+        return any(part.on_trust for part in self.inner_kernels().values())
+
+    @property
     def takes_rows(self) -> bool:
         """Whether its points are the rows of numbers themselves, which several kernels can then share."""
         return type(self).points is Kernel.points
@@ -115,6 +120,10 @@ class Kernel(ABC):
     def summands(self, d: int | None = None) -> tuple["Kernel", ...]:
         """Kernels whose sum this is, on points of d columns: itself unless it is a sum."""
         return (self,)
+
+    def split(self, A: Any, B: Any) -> tuple[Floats, ...]:
+        """The matrices of `summands`, of prepared points."""
+        return (self.block(A, B),)
 
     # What users call.
 
@@ -198,6 +207,12 @@ class Kernel(ABC):
         from gramian.kernels.reshape import Centered
 
         return Centered(self)
+
+    def trusted(self) -> "Kernel":
+        """The same, taken for a kernel on your word: models do not refuse it."""
+        from gramian.kernels.reshape import Trusted
+
+        return Trusted(self)
 
     # Operators.
 

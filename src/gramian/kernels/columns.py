@@ -72,6 +72,9 @@ class On(One):
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         return tuple(On(part, self.columns) for part in self.base.summands(len(self._places)))
 
+    def split(self, A: Any, B: Any) -> tuple[Floats, ...]:
+        return self.base.split(A, B)
+
     def proof(self) -> Validity:
         return proven(self, "a kernel of some columns", self.base.proof())
 

@@ -83,6 +83,10 @@ class Sum(Two):
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         return (*self.left.summands(d), *self.right.summands(d))
 
+    def split(self, A: Any, B: Any) -> tuple[Floats, ...]:
+        (a, b), (c, d) = self.parts(A), self.parts(B)
+        return (*self.left.split(a, c), *self.right.split(b, d))
+
     def proof(self) -> Validity:
         return proven(self, "a sum of kernels", self.left.proof(), self.right.proof())
 
@@ -162,6 +166,9 @@ class Scaled(One):
 
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         return tuple(Scaled(part, self.factor) for part in self.base.summands(d))
+
+    def split(self, A: Any, B: Any) -> tuple[Floats, ...]:
+        return tuple(float(self.factor) * part for part in self.base.split(A, B))
 
     def proof(self) -> Validity:
         if self.factor >= 0:

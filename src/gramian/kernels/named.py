@@ -17,8 +17,10 @@ NAMED: dict[str, Kernel] = {
 }
 
 
-def kernel_of(value: Any) -> Kernel:
+def kernel_of(value: Any, *, auto: bool = False) -> Kernel:
     """A kernel from its name or itself; None is linear. Named ones set their length scale from the data.
+
+    `auto` says that "auto" would have been understood too.
 
     >>> kernel_of("rbf")
     RBF(length_scale='auto')
@@ -31,10 +33,11 @@ def kernel_of(value: Any) -> Kernel:
         return NAMED[value]
     import difflib
 
-    near = difflib.get_close_matches(value, NAMED, n=1) if isinstance(value, str) else []
+    names = ["auto", *NAMED] if auto else list(NAMED)
+    near = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
     kind = "; give an instance of it, such as RBF()" if isinstance(value, type) and issubclass(value, Kernel) else ""
     raise ValueError(
-        f"kernel is {value!r}{kind}; it must be None (linear), one of {', '.join(map(repr, NAMED))}, or an object of "
+        f"kernel is {value!r}{kind}; it must be None (linear), one of {', '.join(map(repr, names))}, or an object of "
         f"gm.kernels.{hint}"
     )

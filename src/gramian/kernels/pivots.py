@@ -8,6 +8,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.points import alone
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
@@ -55,7 +56,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
     """
     n = len(points)
-    left = kernel.diag(points).astype(np.float64).copy()
+    left = np.maximum(kernel.diag(points), 0.0)
     total = float(left.sum()) or 1.0
     rng = np.random.default_rng(seed)
     F = np.zeros((n, min(rank, n)))
@@ -81,7 +82,7 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     F = F[:, : len(chosen)]
     index = np.array(chosen, dtype=np.int64)
     R = np.tril(F[index]).T
-    return Pivots(kernel, points[index], index, np.ascontiguousarray(R), float(left.sum()) / total), F
+    return Pivots(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(left.sum()) / total), F
 
 
 def _explain(kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats) -> None:

@@ -139,6 +139,13 @@ class Together:
         return Together(*(part[where] for part in self.parts))
 
 
+def alone(points: Any) -> Any:
+    """The same points, not cut from others: what is prepared of them, and so its rounding, is the same once pickled."""
+    if isinstance(points, Vectors) and points.home is not points:
+        return Vectors(points.X)
+    return Together(*map(alone, points.parts)) if isinstance(points, Together) else points
+
+
 def refuse_other_columns(A: Vectors, B: Vectors) -> None:
     """Raise if two sets of rows have not the same number of columns."""
     if A.d != B.d:

@@ -244,6 +244,46 @@ class Centered(One):
         return f"{within(self.base, ATOM)}.centered()", ATOM
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Trusted(One):
+    """A function taken for a kernel on your word, written `k.trusted()`: models do not refuse it.
+
+    Where it is none, objectives are no longer convex and certificates need not hold; `validity()` still says what is
+    known. A matrix is better repaired: `gm.kernels.repaired`.
+
+    >>> from gramian.kernels import Sigmoid
+    >>> Sigmoid(0.1).trusted(), Sigmoid(0.1).trusted().on_trust
+    (Sigmoid(slope=0.1, offset=0.0).trusted(), True)
+    """
+
+    base: Kernel
+
+    @property
+    def on_trust(self) -> bool:
+        return True
+
+    def block(self, A: Any, B: Any) -> Floats:
+        return self.base.block(A, B)
+
+    def diag(self, A: Any) -> Floats:
+        return self.base.diag(A)
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        return self.base.features(X, terms)
+
+    def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
+        return self.base.summands(d)
+
+    def split(self, A: Any, B: Any) -> tuple[Floats, ...]:
+        return self.base.split(A, B)
+
+    def proof(self) -> Validity:
+        return replace(self.base.proof(), kernel=repr(self))
+
+    def text(self) -> tuple[str, int]:
+        return f"{within(self.base, ATOM)}.trusted()", ATOM
+
+
 def _means(kernel: Kernel, A: Any, R: Any) -> Floats:
     """The mean of k(x, r) over r for every x."""
     step = max(CELLS // len(R), 16)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from gramian.kernels.landmarks import MappedRows
 from gramian.kernels.pivots import pivots
+from gramian.kernels.points import alone
 from gramian.models import parameters
 from gramian.models.base import Interval
 from gramian.models.parameters import choice, number
@@ -39,7 +40,7 @@ class KernelRidge:
         assert target.y is not None
         weight = np.ones(len(points)) if target.weight is None else target.weight
         used = np.flatnonzero(weight > 0)
-        self.kernel, self.points = model.kernel_, points[used]
+        self.kernel, self.points = model.kernel_, alone(points[used])
         self.Y, self.weight, self.one = target.y[used], weight[used], target.one_target
         self.used, self.n = used, len(used)
         for name in ("scores_", "path_"):
@@ -49,7 +50,7 @@ class KernelRidge:
         if judged:
             return
         self._solve()
-        self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
+        self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)  # for charts
         self.whole[used] = self.beta
 
     # the choice of alpha
@@ -144,8 +145,13 @@ class KernelRidge:
     @property
     def noise(self) -> Floats:
         """The variance of the noise (t,): λ times that of the process, by restricted maximum likelihood."""
-        freedom = max(self.n - int(self.intercept), 1)
-        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / freedom
+        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / self.freedom
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom left: a row of weight 2 counts as two."""
+        total = float(self.weight.sum())
+        return max(total - int(self.intercept), min(total, 1.0))
 
     def interval(self, points: Any, level: float, of: str) -> Interval:
         """Mean and ends: the process is uncertain where there are no rows nearby."""
@@ -153,6 +159,11 @@ class KernelRidge:
         choice("interval_of", of, ("observation", "mean"))
         if self.factor.lam == 0:
             raise ValueError("alpha=0 interpolates: there is no noise, and no interval. Give alpha above 0.")
+        if self.weight.sum() <= int(self.intercept):
+            raise ValueError(
+                f"A total weight of {self.weight.sum():g} leaves no degrees of freedom for a prediction interval; "
+                "weights count rows, so that they should sum to the number of rows."
+            )
         mean = self.predict(points)
         own = self.kernel.diag(points)
         ones = self.factor.half(np.ones((self.n, 1)))
@@ -166,7 +177,7 @@ class KernelRidge:
 
         variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
         total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
-        width = float(stdtrit(max(self.n - int(self.intercept), 1), 0.5 + level / 2.0)) * total
+        width = float(stdtrit(self.freedom, 0.5 + level / 2.0)) * total
         ends = [mean, mean - width, mean + width]
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 

@@ -18,10 +18,10 @@ from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
 from gramian.models.learned_metric import learn_metric
 from gramian.objective.penalties import L2
-from gramian.rows import MemoryRows, Rows, scan
+from gramian.rows import MemoryRows, Rows, parallel_map, scan, single_threaded_blas
 
 Floats = NDArray[np.float64]
-TRIED = 100  # points that a kernel without a proof is tried on
+PANEL = 512
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
 
 
@@ -67,10 +67,12 @@ class Kernelised:
         table = is_table(X)
         if targeted and isinstance(self.kernel, InMetric) and self.kernel.learns:
             kernel = self._learn_metric(X, y, sample_weight, target)
+        elif searched(self.kernel) and not targeted:  # nothing to judge by: the median distance
+            kernel = kernel_of("rbf" if isinstance(self.kernel, str) else self.kernel)
         elif searched(self.kernel):
             kernel, self.kernel_losses_ = chosen(self, X, y if target is None else target.y[:, 0], sample_weight)
         else:
-            kernel = kernel_of(self.kernel)
+            kernel = kernel_of(self.kernel, auto=True)
         self.kernel_ = kernel.fitted(X)
         refuse_invalid(self.kernel_, X)
         points = self._read_points(X, reset=True)
@@ -142,6 +144,8 @@ class Kernelised:
 
     def _kernel_notes(self) -> Any:
         """For `summary`: no table of coefficients, but the kernel and its rank; None without a kernel."""
+        if hasattr(self, "_support_points"):
+            return self._intercept_alone(), [f"kernel {self.kernel_!r} · {len(self._support_points)} support vectors"]
         if not hasattr(self, "_pivots"):
             return None
         chosen = self._pivots
@@ -162,6 +166,34 @@ class Kernelised:
         if hasattr(self, "_pivots"):
             self.dual_coef_ = self._pivots.dual(np.atleast_2d(self.coef_).T).T.reshape(np.shape(self.coef_))
 
+    def parts(self, X: Any) -> dict[str, Floats]:
+        """What each summand of the kernel (or column of an ANOVA kernel) adds to f(x): with the intercept, f(x).
+
+        (n,), or (n, t) of several targets or several functions that decide between classes.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "kernel_") or not hasattr(self, "dual_coef_"):
+            raise ValueError("parts() are those of a function by its kernel: give kernel=, such as RBF() + Linear().")
+        points, (at, dual) = self._read_points(X, reset=False), self._dual_points()
+        kernel, names = self.kernel_, self.kernel_.summands(getattr(self, "n_features_in_", None))
+
+        def panel(i: int) -> list[Floats]:
+            return [block @ dual for block in kernel.split(points[i : i + PANEL], at)]
+
+        with single_threaded_blas():
+            found = [
+                np.concatenate(part) for part in zip(*parallel_map(panel, range(0, len(points), PANEL)), strict=True)
+            ]
+        total: dict[str, Floats] = {}
+        for name, part in zip(map(repr, names), found, strict=True):  # equal summands are shown as one
+            total[name] = total[name] + part if name in total else part
+        return {name: part[:, 0] if dual.shape[1] == 1 else part for name, part in total.items()}
+
+    def _dual_points(self) -> tuple[Any, Floats]:
+        """Points P and B (len(P), outputs) with f(x) = b + k(x, P) B."""
+        at = self._support_points if hasattr(self, "_support_points") else self._pivots.points
+        return at, np.atleast_2d(self.dual_coef_).T
+
     def set_params(self, **params: Any) -> Any:
         """Set parameters; those of the kernel, such as `kernel__length_scale`, make a new kernel, for it is frozen."""
         inner = {name[8:]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
@@ -176,7 +208,7 @@ class Kernelised:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed)
+        tags.input_tags.pairwise = is_matrix(self.kernel)
         return tags
 
     def _factor_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -220,6 +252,8 @@ class Kernelised:
 
         def turn(some: Any) -> Floats:
             found = chosen.features(some)
+            if is_matrix(self.kernel_):  # k(x, x) is not known, and does not change which rows are nearest
+                return np.column_stack([found, np.zeros(len(found))])
             rest = np.maximum(self.kernel_.diag(some) - (found**2).sum(axis=1), 0.0)
             return np.column_stack([found, np.sqrt(rest)])
 
@@ -228,11 +262,20 @@ class Kernelised:
 
 def refuse_invalid(kernel: Kernel, X: Any) -> None:
     """Raise where a kernel is shown not to be one: by the rules, or by some of the points at hand."""
+    if kernel.on_trust:
+        return
     found = kernel.proof()
     if found.valid is None:
-        found = kernel.validity(X if isinstance(kernel, Precomputed) else X[:TRIED])
+        found = kernel.validity(X)
     if found.valid is False:
         raise ValueError(
-            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. A matrix is made one by "
-            "gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
+            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. To insist, give "
+            "kernel.trusted(); a matrix is made one by gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
         )
+
+
+def is_matrix(kernel: Any) -> bool:
+    """Whether X is the matrix of the kernel itself, or of one that it is made of."""
+    return isinstance(kernel, Precomputed) or (
+        isinstance(kernel, Kernel) and any(map(is_matrix, kernel.inner_kernels().values()))
+    )

@@ -71,7 +71,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             if hasattr(self, name):
                 delattr(self, name)
         k = len(self.classes_)
-        self.multiclass_, self._loss = _reduction(wanted, loss, k)
+        self.multiclass_, self._loss = reduction(wanted, loss, k)
         readings = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
         problems = [reading(rows) for reading in readings]
         if alpha is None and has_strength(problems[0]):
@@ -256,7 +256,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         return np.array([f"bit {bit}" for bit in range(self.code_.shape[1])], dtype=object)
 
 
-def _reduction(wanted: str, loss: Loss, k: int) -> tuple[str, Loss]:
+def reduction(wanted: str, loss: Loss, k: int) -> tuple[str, Loss]:
     """How several classes are told apart, and the loss that does it."""
     joint = JOINT.get(type(loss), loss if loss.targets == "classes" else None)
     if wanted == "joint" and joint is None:

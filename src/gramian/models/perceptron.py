@@ -7,12 +7,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian.models import parameters
-from gramian.models.linear_classifier import LinearClassifier
+from gramian.models.codes import CODES, MULTICLASS
+from gramian.models.linear_classifier import LinearClassifier, reduction
 from gramian.models.summary import Summary
 from gramian.objective.label_losses import Perceptron as PerceptronLoss
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import Zero
-from gramian.rows import MemoryRows, Rows
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.problem import Problem
@@ -37,7 +38,7 @@ class Perceptron(LinearClassifier):
     random_state : int, RandomState or Generator, optional
         Of the order of rows.
     kernel, rank
-        As in `Classifier`: a mistake then adds k(x, ·) to the function.
+        As in `Classifier`: a mistake then adds k(x, ·) to the function, and changes one dual variable.
 
     Attributes
     ----------
@@ -47,10 +48,13 @@ class Perceptron(LinearClassifier):
     mistake_bound_ : float
         (R/γ)² where the classes are separable, else infinite; NaN for several classes, unequal weights or very large
         tables.
+    support_, dual_coef_, support_vectors_
+        With a kernel: the rows that it was wrong about, and what they count for.
 
     Notes
     -----
-    A sweep costs the size of X. Rows are centred and scaled first. The result depends on the order of rows.
+    A sweep costs the size of X. Rows are centred and scaled first. The result depends on the order of rows. With a
+    kernel a mistake costs a row of the kernel matrix, computed once and kept within 1 GiB; a visit costs nothing.
 
     Examples
     --------
@@ -99,6 +103,44 @@ class Perceptron(LinearClassifier):
         parameters.flag("average", self.average)
         return PerceptronLoss(), Zero()
 
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Perceptron":
+        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
+        for name in ("_support_points", "_norms", "support_", "dual_coef_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.kernel is None or self.rank is not None:
+            super().fit(X, y, sample_weight=sample_weight)
+        else:
+            self._fit_kernel(X, y, sample_weight)
+        return self
+
+    @single_threaded_blas()
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> None:
+        from gramian.models.kernel_perceptron import KernelPerceptron
+
+        loss, _ = self._parts()
+        parameters.flag("fit_intercept", self.fit_intercept)
+        parameters.whole("max_iter", self.max_iter, low=1)
+        wanted = parameters.choice("multiclass", self.multiclass, MULTICLASS)
+        kind = parameters.choice("code", self.code, CODES)
+        callbacks = parameters.functions("callbacks", self.callbacks)
+        self._forget()
+        if hasattr(self, "code_"):
+            del self.code_
+        machine = KernelPerceptron(self, X, y, sample_weight, self._seed(), kind)
+        self._costs()
+        self.multiclass_, self._loss = reduction(wanted, loss, len(self.classes_))
+        machine.fit(self, callbacks)
+
+    def _confidences(self, f: Any, norms: Any = None) -> Any:
+        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
+
+    def _seed(self) -> int:
+        seed = self.random_state
+        if isinstance(seed, np.random.Generator | np.random.RandomState):
+            seed = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else int(seed.randint(2**31 - 1))
+        return 0 if seed is None else int(seed)
+
     def _readings(self, *given: Any) -> list[Any]:
         """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""
         readings = super()._readings(*given)
@@ -107,10 +149,7 @@ class Perceptron(LinearClassifier):
     def _solve(self, problem: Problem, **more: Any) -> Fit:
         """Fits that only serve to calibrate are short."""
         short = "start" in more
-        seed = self.random_state
-        if isinstance(seed, np.random.Generator | np.random.RandomState):
-            seed = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else int(seed.randint(2**31 - 1))
-        method = PerceptronAlgorithm(bool(self.average), 0 if seed is None else int(seed), 10 if short else 100)
+        method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
         callbacks = parameters.functions("callbacks", self.callbacks)
         options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
         return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": None}))

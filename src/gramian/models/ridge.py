@@ -1,11 +1,11 @@
 """Ridge regression and its Tikhonov generalisation."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from gramian.models import parameters
 from gramian.models.inference import InferentialModel
@@ -22,9 +22,11 @@ from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
+from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]
 GRID = 50
+MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
 WIDEST = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
 
 
@@ -166,6 +168,14 @@ class Ridge(Kernelised, InferentialModel):
         self.intercept_ = float(machine.b[0]) if machine.one else machine.b
         self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
         self.certificate_, self.solver_ = machine.certificate, machine.solver
+        if not machine.certificate.value <= MISSED:
+            warnings.warn(
+                f"The {machine.certificate.kind} is {machine.certificate.value:.2g} and its tolerance "
+                f"{machine.certificate.tolerance:.2g}: the kernel matrix is singular to rounding, so that not every "
+                "target is met. Raise alpha, or take a shorter length_scale.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
@@ -177,19 +187,9 @@ class Ridge(Kernelised, InferentialModel):
         found = self._machine.predict(points)
         return found[:, 0] if self._machine.one else found
 
-    def parts(self, X: Any) -> dict[str, Floats]:
-        """What each summand of the kernel (or column of an ANOVA kernel) adds: with the intercept, the prediction."""
-        check_is_fitted(self)
-        if not hasattr(self, "_machine"):
-            raise ValueError("parts() are those of a kernel: give kernel=, such as RBF() + Linear(), without rank.")
-        machine = self._machine
-        self._read_points(X, reset=False)
-        found: dict[str, Floats] = {}
-        for part in self.kernel_.summands(getattr(self, "n_features_in_", None)):
-            values = part(X, machine.given) @ machine.whole
-            values = values[:, 0] if machine.one else values
-            found[repr(part)] = found[repr(part)] + values if repr(part) in found else values
-        return found
+    def _dual_points(self) -> Any:
+        machine = getattr(self, "_machine", None)
+        return super()._dual_points() if machine is None else (machine.points, machine.beta)
 
     @single_threaded_blas()
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.kernels.points import alone
 from gramian.models import parameters
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
@@ -102,6 +103,7 @@ class SVC(PenalisedClassifier):
         machine = KernelClassifier(self, X, y, sample_weight, alpha, grid)
         self._costs()
         machine.finish(self)
+        self._support_points = alone(self._support_points)
         return self
 
     def _probabilities(self, rows: Rows) -> Floats:

@@ -10,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._charted import Charted
+from gramian.kernels.points import alone
 from gramian.models import parameters
 from gramian.models.kernelised import Kernelised
 from gramian.models.summary import Summary
@@ -38,7 +39,7 @@ class SupportPoints(Kernelised):
     def _keep_support(self, points: Any, beta: Floats) -> None:
         self.support_ = np.flatnonzero(beta)
         self.dual_coef_ = beta[self.support_]
-        self._support_points = points[self.support_]
+        self._support_points = alone(points[self.support_])
         if hasattr(self._support_points, "X"):
             self.support_vectors_ = self._support_points.X
 

@@ -95,21 +95,39 @@ class KernelPath:
         return inner * self.root[:, None], diagonal * self.root**2
 
     def missed(self, alpha: float) -> Floats:
-        """What each row is missed by, (n, t), by the model without it, at alpha."""
-        lam = alpha * max(float(self.weight.sum()) - 1.0, 1e-300)
-        beta, diagonal = self._solve(np.column_stack([self.Y, np.ones(len(self.Y))]), lam)
-        ones = beta[:, -1]
-        beta = beta[:, :-1]
+        """What each row is missed by, (n, t), by the model without it, at alpha.
+
+        Of a row that stands for w > 1 rows one is left out, and the others stay.
+        """
+        gone = np.minimum(self.weight, 1.0)
+        lam = alpha * np.maximum(float(self.weight.sum()) - gone, 1e-300)
+        right = np.column_stack([self.Y, np.ones(len(self.Y))])
+        if np.ptp(gone) == 0:
+            both, diagonal = self._solve(right, float(lam[0]))
+            totals = both.sum(axis=0)
+        else:
+            both, diagonal, totals = self._solve_each(right, lam)
+        beta, ones = both[:, :-1], both[:, -1]
         if self.intercept:
-            total = float(ones.sum())
-            beta = beta - np.outer(ones, beta.sum(axis=0) / total)
-            diagonal = diagonal - ones**2 / total
-        # Of a row that stands for w rows, one is left out: the others stay.
-        share = self.weight
+            beta = beta - ones[:, None] * (totals[..., :-1] / totals[..., -1:])
+            diagonal = diagonal - ones**2 / totals[..., -1]
         with np.errstate(divide="ignore", invalid="ignore"):
             full = beta / diagonal[:, None]
+        share = gone / self.weight
         if (share == 1.0).all():
             return full
-        r = lam * beta / share[:, None]  # residuals of the fit with all rows
-        leverage = np.clip(1.0 - lam * diagonal / share, 0.0, 1.0) / share
-        return r / np.maximum(1.0 - np.minimum(leverage, 1.0 - 1e-12), 1e-12)[:, None]
+        # λβ/w are the residuals with all rows, and 1 − λ·diagonal/w the leverages.
+        left = (1.0 - share) + share * lam * diagonal / self.weight
+        return np.where(share[:, None] == 1.0, full, (lam / self.weight / left)[:, None] * beta)
+
+    def _solve_each(self, right: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
+        """As `_solve`, row i and the sums of all rows with a λ of its own."""
+        shrink = 1.0 / (self.values + lam[:, None]) - (0.0 if self.whole else 1.0 / lam[:, None])
+        scaled = right * self.root[:, None]
+        inside, sums = self.U.T @ scaled, self.U.T @ self.root
+        both, diagonal = (self.U * shrink) @ inside, (self.U**2 * shrink).sum(axis=1)
+        totals = (shrink * sums) @ inside
+        if not self.whole:
+            both, diagonal = both + scaled / lam[:, None], diagonal + 1.0 / lam
+            totals = totals + (self.root @ scaled) / lam[:, None]
+        return both * self.root[:, None], diagonal * self.root**2, totals
