@@ -26,7 +26,7 @@ from gramian.models.around import (
     take,
     weight_names,
 )
-from gramian.models.parameters import choice, number
+from gramian.parameters import choice, number
 from gramian.rows import scan
 
 Array = NDArray[Any]

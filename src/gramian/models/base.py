@@ -9,11 +9,11 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._charted import Charted
-from gramian.models.summary import Summary
 from gramian.rows import Rows, scan
-from gramian.rows.columns import remember_columns
+from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.statistics import Moments, Triangle
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 
@@ -125,24 +125,3 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-def new_rows(model: Any, X: Any) -> Rows:
-    """New rows with the columns of the fit, in its order."""
-    check_is_fitted(model)
-    if isinstance(X, Rows):
-        if X.d != model.n_features_in_:
-            raise ValueError(
-                f"X has {X.d} features, but {type(model).__name__} is expecting {model.n_features_in_} features "
-                "as input."
-            )
-        known = getattr(model, "feature_names_in_", None)
-        if known is not None and X.names is not None and X.names != tuple(known):
-            wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
-            raise ValueError(
-                f"The feature names should match those of the fit, in order: found {wrong[0]!r} where {wrong[1]!r} was."
-            )
-        return X
-    rows = scan(X)
-    validate_data(model, X, skip_check_array=True, reset=False)
-    return rows

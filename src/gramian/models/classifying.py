@@ -13,9 +13,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._charted import Charted
-from gramian.models.base import new_rows
 from gramian.rows import Rows, scan
-from gramian.rows.columns import remember_columns
+from gramian.rows.columns import new_rows, remember_columns
 from gramian.rows.labels import class_weights, coded
 from gramian.statistics import Moments, Triangle
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.conic_branches import Branch, arm, line
 from gramian.rows import single_threaded_blas
 from gramian.rows.scaling import Floats, Ints, rescaled

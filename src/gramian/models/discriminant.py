@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.classifying import ClassifyingModel
 from gramian.models.conic import Conic, between
 from gramian.models.covariances import THICKNESS, apply, dense, diagonal, panels, squares, units
-from gramian.models.summary import Summary
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.factor import (
     EPS,
 )
+from gramian.summary import Summary
 from gramian.warnings import PrecisionWarning
 
 Floats = NDArray[np.float64]

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats would take longer to import than a fit
 
 from gramian.models.base import Interval, LinearModel
-from gramian.models.parameters import choice, number
-from gramian.models.summary import Summary
+from gramian.parameters import choice, number
 from gramian.rows import Rows, scan
 from gramian.solvers.quadratic import Solution
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 

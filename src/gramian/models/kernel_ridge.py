@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.base import clone
 
+from gramian import parameters
 from gramian.kernels.landmarks import MappedRows
 from gramian.kernels.pivots import pivots
 from gramian.kernels.points import alone
-from gramian.models import parameters
 from gramian.models.base import Interval
-from gramian.models.parameters import choice, number
+from gramian.parameters import choice, number
 from gramian.rows import Rows, parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select

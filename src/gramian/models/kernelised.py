@@ -8,11 +8,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.given import Precomputed
 from gramian.kernels.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import is_table, vectors
+from gramian.kernels.reading import is_matrix, refuse_invalid
 from gramian.kernels.stationary import InMetric
 from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
@@ -258,24 +258,3 @@ class Kernelised:
             return np.column_stack([found, np.sqrt(rest)])
 
         return MappedRows(points, len(chosen.index) + 1, turn)
-
-
-def refuse_invalid(kernel: Kernel, X: Any) -> None:
-    """Raise where a kernel is shown not to be one: by the rules, or by some of the points at hand."""
-    if kernel.on_trust:
-        return
-    found = kernel.proof()
-    if found.valid is None:
-        found = kernel.validity(X)
-    if found.valid is False:
-        raise ValueError(
-            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. To insist, give "
-            "kernel.trusted(); a matrix is made one by gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
-        )
-
-
-def is_matrix(kernel: Any) -> bool:
-    """Whether X is the matrix of the kernel itself, or of one that it is made of."""
-    return isinstance(kernel, Precomputed) or (
-        isinstance(kernel, Kernel) and any(map(is_matrix, kernel.inner_kernels().values()))
-    )

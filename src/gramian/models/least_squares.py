@@ -3,7 +3,7 @@
 from typing import Any
 
 from gramian.models.inference import InferentialModel
-from gramian.models.parameters import choice, flag
+from gramian.parameters import choice, flag
 from gramian.rows import Rows, single_threaded_blas
 from gramian.solvers.quadratic import ROADS, solve
 from gramian.solvers.wide import shortest

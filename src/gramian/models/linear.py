@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.base import LinearModel
 from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
-from gramian.models.summary import Summary
 from gramian.objective.loss import Loss, Scaled
 from gramian.objective.number_losses import StudentT
 from gramian.rows import Rows, single_threaded_blas
@@ -20,6 +19,7 @@ from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 GRID = 20

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.calibration import Calibration, calibrate
 from gramian.models.classifying import ClassifyingModel
 from gramian.models.codes import CODES, MULTICLASS, code_matrix, confidences
@@ -15,7 +15,6 @@ from gramian.models.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.kernelised import Kernelised
 from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
-from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.loss import Kinked, Loss
 from gramian.rows import Rows, single_threaded_blas
@@ -25,6 +24,7 @@ from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength, splits_of, taken
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 KINK_GRID = 10

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.averaging import average_probabilities, predictive
 from gramian.models.base import Interval, LinearModel
 from gramian.models.classifying import ClassifyingModel
@@ -17,7 +17,6 @@ from gramian.models.composed import Composed
 from gramian.models.distribution import Categorical
 from gramian.models.errors import coefficient_errors
 from gramian.models.most_probable import Answer, Descent, Road, Squares, most_probable
-from gramian.models.summary import Summary
 from gramian.objective import likelihoods, priors
 from gramian.objective.likelihoods import Likelihood, Scaled
 from gramian.objective.number_losses import Squared
@@ -27,6 +26,7 @@ from gramian.rows.labels import coded
 from gramian.solvers.problem import Problem
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 LIKELIHOODS: dict[str, type[Likelihood]] = {

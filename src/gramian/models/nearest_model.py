@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.models import parameters
-from gramian.models.base import new_rows
+from gramian import parameters
 from gramian.models.nearest import Search, search
 from gramian.models.nearest_distance import METRICS
 from gramian.models.nearest_space import Space, numbers
 from gramian.models.nearest_votes import Ballot, Poll, held_out, leave_one_out
 from gramian.rows import Block, MemoryRows, Rows, parallel_map
+from gramian.rows.columns import new_rows
 from gramian.selection.scores import NOTHING, Scores
 from gramian.selection.splits import Plan, plan
 from gramian.solvers.certificate import Certificate, Solver

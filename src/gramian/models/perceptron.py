@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.linear_classifier import LinearClassifier, reduction
-from gramian.models.summary import Summary
 from gramian.objective.label_losses import Perceptron as PerceptronLoss
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import Zero
@@ -17,6 +16,7 @@ from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.problem import Problem
+from gramian.summary import Summary
 
 MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
 

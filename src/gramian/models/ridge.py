@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.inference import InferentialModel
 from gramian.models.kernelised import Kernelised
-from gramian.models.summary import Summary
 from gramian.rows import Rows, parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
@@ -22,6 +21,7 @@ from gramian.solvers.ridge_path import Spectrum
 from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
+from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.models import parameters
+from gramian import parameters
 from gramian.models.base import LinearModel
 from gramian.models.ridge import Path, path_of
 from gramian.models.sparse_problem import OnGram, OnRows
-from gramian.models.summary import Summary
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
 from gramian.solvers.certificate import Certificate
 from gramian.solvers.lasso import Shrinkage
 from gramian.statistics import Triangle
+from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]

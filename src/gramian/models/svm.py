@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import parameters
 from gramian.kernels.points import alone
-from gramian.models import parameters
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
 from gramian.models.linear_classifier import PenalisedClassifier, lengths
-from gramian.models.summary import Summary
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import L2
@@ -22,6 +21,7 @@ from gramian.solvers.fit import Fit, say
 from gramian.solvers.interior import InteriorPoint, Kinks
 from gramian.solvers.problem import Problem
 from gramian.solvers.separation import least_margin
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector

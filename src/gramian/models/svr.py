@@ -9,11 +9,10 @@ from sklearn.base import BaseEstimator, OutlierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
+from gramian import parameters
 from gramian._charted import Charted
 from gramian.kernels.points import alone
-from gramian.models import parameters
 from gramian.models.kernelised import Kernelised
-from gramian.models.summary import Summary
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
@@ -21,6 +20,7 @@ from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
 from gramian.solvers.smo import Dual, Found, Start, by_row, minimise, until_gap
+from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 GRID = 8

@@ -21,8 +21,8 @@ from gramian.models.around import (
     seed_of,
     take,
 )
-from gramian.models.parameters import flag
 from gramian.models.threshold_search import Judge, Objective, beside, one_threshold, parsed, thresholds
+from gramian.parameters import flag
 from gramian.rows import CountedFolds, scan
 from gramian.selection.splits import plan
 

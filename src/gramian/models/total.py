@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.models.base import LinearModel
-from gramian.models.parameters import flag
-from gramian.models.summary import Summary
+from gramian.parameters import flag
 from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.quadratic import solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
+from gramian.summary import Summary
 from gramian.warnings import PrecisionWarning
 
 Floats = NDArray[np.float64]

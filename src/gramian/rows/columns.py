@@ -3,6 +3,10 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gramian.rows.base import Rows
+from gramian.rows.source import scan
 
 
 def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> None:
@@ -12,3 +16,24 @@ def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> N
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+
+
+def new_rows(model: Any, X: Any) -> Rows:
+    """New rows with the columns of the fit, in its order."""
+    check_is_fitted(model)
+    if isinstance(X, Rows):
+        if X.d != model.n_features_in_:
+            raise ValueError(
+                f"X has {X.d} features, but {type(model).__name__} is expecting {model.n_features_in_} features "
+                "as input."
+            )
+        known = getattr(model, "feature_names_in_", None)
+        if known is not None and X.names is not None and X.names != tuple(known):
+            wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
+            raise ValueError(
+                f"The feature names should match those of the fit, in order: found {wrong[0]!r} where {wrong[1]!r} was."
+            )
+        return X
+    rows = scan(X)
+    validate_data(model, X, skip_check_array=True, reset=False)
+    return rows

@@ -1,0 +1,27 @@
+"""What estimators ask of a kernel before they use it."""
+
+from typing import Any
+
+from gramian.kernels.base import Kernel
+from gramian.kernels.given import Precomputed
+
+
+def refuse_invalid(kernel: Kernel, X: Any) -> None:
+    """Raise where a kernel is shown not to be one: by the rules, or by some of the points at hand."""
+    if kernel.on_trust:
+        return
+    found = kernel.proof()
+    if found.valid is None:
+        found = kernel.validity(X)
+    if found.valid is False:
+        raise ValueError(
+            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. To insist, give "
+            "kernel.trusted(); a matrix is made one by gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
+        )
+
+
+def is_matrix(kernel: Any) -> bool:
+    """Whether X is the matrix of the kernel itself, or of one that it is made of."""
+    return isinstance(kernel, Precomputed) or (
+        isinstance(kernel, Kernel) and any(map(is_matrix, kernel.inner_kernels().values()))
+    )
