@@ -12,10 +12,12 @@ MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: added to a number, it leaves the ne
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def exp_into(x: Any, out: Any, bits: Any) -> None:  # pragma: no cover - compiled
-    """out = exp(x) for x of at most 700; `bits` is int64 memory of the same length. Exact to the last bit or two.
+def exp_in_place(x: Any, bits: Any) -> None:  # pragma: no cover - compiled
+    """x = exp(x) for x of at most 700; `bits` is int64 memory of as many. Exact to the last bit or two.
 
-    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708.
+    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708. Made for
+    at most some thousand numbers at once, so that they stay in the nearest cache; in place, for a loop that reads one
+    array and writes another which may be the same does not run on vectors.
     """
     shifted = bits.view(np.float64)
     for i in range(len(x)):
@@ -36,11 +38,11 @@ def exp_into(x: Any, out: Any, bits: Any) -> None:  # pragma: no cover - compile
         p = p * r + 1.0 / 6.0
         p = p * r + 0.5
         p = p * r + 1.0
-        out[i] = p * r + 1.0
+        x[i] = p * r + 1.0
     for i in range(len(x)):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(len(x)):
-        out[i] *= shifted[i]
+        x[i] *= shifted[i]
 
 
 MAGIC_SINGLE = np.float32(12582912.0)  # 1.5 · 2²³

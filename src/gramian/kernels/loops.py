@@ -5,25 +5,32 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from gramian.exponential import exp_into
+from gramian.exponential import exp_in_place
+
+CHUNK = 1024  # numbers whose exponentials are made at once
 
 
 @njit(cache=True, nogil=True)
-def gaussian_into(G: Any, a: Any, b: Any, bits: Any) -> None:  # pragma: no cover - compiled
+def gaussian_into(G: Any, a: Any, b: Any) -> None:  # pragma: no cover - compiled
     """G = exp(−max(a + b − 2G, 0)) in place, where G are inner products and a, b squared norms."""
+    bits = np.empty(CHUNK, dtype=np.int64)
     for i in range(G.shape[0]):
-        row = G[i]
-        for j in range(row.shape[0]):
-            v = 2.0 * row[j] - (a[i] + b[j])
-            row[j] = v if v < 0.0 else 0.0
-        exp_into(row, row, bits)
+        own = a[i]
+        for start in range(0, G.shape[1], CHUNK):
+            part, others = G[i, start : start + CHUNK], b[start : start + CHUNK]
+            for j in range(len(part)):
+                v = 2.0 * part[j] - (own + others[j])
+                part[j] = v if v < 0.0 else 0.0
+            exp_in_place(part, bits)
 
 
 @njit(cache=True, nogil=True)
-def exp_rows(G: Any, bits: Any) -> None:  # pragma: no cover - compiled
+def exp_rows(G: Any) -> None:  # pragma: no cover - compiled
     """G = exp(G) in place, for numbers that are not above 700."""
+    bits = np.empty(CHUNK, dtype=np.int64)
     for i in range(G.shape[0]):
-        exp_into(G[i], G[i], bits)
+        for start in range(0, G.shape[1], CHUNK):
+            exp_in_place(G[i, start : start + CHUNK], bits)
 
 
 @njit(cache=True, nogil=True)

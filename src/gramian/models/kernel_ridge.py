@@ -18,13 +18,18 @@ from gramian.selection.shared import select
 from gramian.selection.splits import plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.kernel_ridge import Factor, KernelPath, Singular, dual_of
+from gramian.solvers.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
 
 Floats = NDArray[np.float64]
 EIGEN = 2500  # rows up to which a path of alphas comes from the whole kernel matrix
 RANK = 600  # of the factor that stands for it beyond
-PANEL = 512
+PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
+STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor
+STEPS_RANK = 500  # of the factor that preconditions them
+STEPS_SHARE = 80  # n / this many steps take less time than the factor
+STEPS_REFINED, STEPS_TOLERANCE = 1e-12, 1e-11  # of y: left by steps that need no refinement; left by those that hold
+MOST_TARGETS = 8
 
 
 class KernelRidge:
@@ -45,10 +50,13 @@ class KernelRidge:
         for name in ("scores_", "path_"):
             if hasattr(model, name):
                 delattr(model, name)
+        self.F: Floats | None = None
+        self.kept: Any = None
         self.alpha = self._select(model, grid) if alpha is None else alpha
         if judged:
             return
         self._solve()
+        self.F = None
         self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
         self.whole[used] = self.beta
 
@@ -96,25 +104,63 @@ class KernelRidge:
     # one alpha
 
     def _solve(self) -> None:
-        factor: Any = Factor(self.kernel.matrix(self.points), self.weight, self.alpha)
-        how = "Cholesky"
-        if factor.failed:
-            factor, how = Singular(self.kernel.matrix(self.points), self.weight, self.alpha), "eigendecomposition"
-        beta, b = dual_of(factor, self.Y, self.intercept)
-        left = self._left(beta, b, factor.lam)
-        again, shift = dual_of(factor, left, self.intercept)
-        if np.isfinite(again).all():  # one step of refinement
-            better = self._left(beta + again, b + shift, factor.lam)
-            if np.abs(better).max() < np.abs(left).max():
-                beta, b, left = beta + again, b + shift, better
-        self.factor, self.beta, self.b = factor, beta, b
-        size = float(np.abs(self.Y).max()) or 1.0
-        value = float(np.abs(left).max()) / size
-        note = "" if how == "Cholesky" else "The kernel matrix has no Cholesky factor: the shortest solution is taken."
+        self.lam = self.alpha * float(self.weight.sum())
+        self.size = float(np.abs(self.Y).max()) or 1.0
+        K = self.kernel.upper(self.points)
+        note = ""
+        if not self._by_steps(K):
+            factor: Any = Factor(K, self.weight, self.alpha)
+            how = "Cholesky"
+            if factor.failed:
+                factor, how = Singular(self.kernel.matrix(self.points), self.weight, self.alpha), "eigendecomposition"
+                note = "The kernel matrix has no Cholesky factor: the shortest solution is taken."
+            self._refined(factor, *dual_of(factor, self.Y, self.intercept), above=0.0)
+            self.kept = factor
+            self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
         self.certificate = Certificate(
-            "gradient", value, TOLERANCE, value <= TOLERANCE, self.n, float("nan"), "rows", note=note
+            "gradient", self.value, TOLERANCE, self.value <= TOLERANCE, self.n, float("nan"), "rows", note=note
         )
-        self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
+
+    def _by_steps(self, K: Floats) -> bool:
+        """β by conjugate gradients, where they are foreseen to be quicker than a factor; whether they were."""
+        targets = self.Y.shape[1] + int(self.intercept)
+        if self.n < STEPS_FROM or self.lam <= 0 or targets > MOST_TARGETS:
+            return False
+        F = self.F
+        if F is None:
+            trace = float(self.kernel.diag(self.points).sum()) or 1.0
+            tol = max(0.1 * self.lam / (trace * float(self.weight.max())), 1e-10)
+            F = pivots(self.kernel, self.points, STEPS_RANK, tol=tol)[1]
+        method = Conjugate(K, F, self.weight, self.alpha, self.n // STEPS_SHARE)
+        if method.failed:
+            return False
+        beta, b = dual_of(method, self.Y, self.intercept)
+        if method.failed or not np.isfinite(beta).all():
+            return False
+        self._refined(method, beta, b, above=STEPS_REFINED)
+        text = f"{self.n} rows: {method.taken} steps, preconditioned by a factor of rank {F.shape[1]}"
+        self.solver = Solver("conjugate gradients", text)
+        return self.value <= STEPS_TOLERANCE
+
+    def _refined(self, method: Any, beta: Floats, b: Floats, *, above: float) -> None:
+        """Keep β and b, after one step of refinement if they leave more than `above` of y, and what they leave."""
+        left = self._left(beta, b, self.lam)
+        if np.abs(left).max() > above * self.size:
+            again, shift = dual_of(method, left, self.intercept)
+            if np.isfinite(again).all():
+                better = self._left(beta + again, b + shift, self.lam)
+                if np.abs(better).max() < np.abs(left).max():
+                    beta, b, left = beta + again, b + shift, better
+        self.beta, self.b, self.value = beta, b, float(np.abs(left).max()) / self.size
+
+    @property
+    def factor(self) -> Any:
+        """A factor of K + λ D⁻¹, which intervals need: made when they are first asked for, if the fit needed none."""
+        if self.kept is None:
+            self.kept = Factor(self.kernel.upper(self.points), self.weight, self.alpha)
+            if self.kept.failed:
+                self.kept = Singular(self.kernel.matrix(self.points), self.weight, self.alpha)
+        return self.kept
 
     def _left(self, beta: Floats, b: Floats, lam: float) -> Floats:
         """y − b − Kβ − λ D⁻¹ β: nothing at the optimum."""
@@ -140,13 +186,13 @@ class KernelRidge:
     def noise(self) -> Floats:
         """The variance of the noise (t,): λ times that of the process, by restricted maximum likelihood."""
         freedom = max(self.n - int(self.intercept), 1)
-        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / freedom
+        return self.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / freedom
 
     def interval(self, points: Any, level: float, of: str) -> Interval:
         """Mean and ends: the process is uncertain where there are no rows nearby."""
         number("interval", level, low=0.0, high=1.0, open_low=True)
         choice("interval_of", of, ("observation", "mean"))
-        if self.factor.lam == 0:
+        if self.lam == 0:
             raise ValueError("alpha=0 interpolates: there is no noise, and no interval. Give alpha above 0.")
         mean = self.predict(points)
         own = self.kernel.diag(points)
@@ -159,7 +205,7 @@ class KernelRidge:
                 found = found + (1.0 - ones[:, 0] @ half) ** 2 / float((ones**2).sum())
             return np.maximum(found, 0.0)
 
-        variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
+        variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.lam
         total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
         width = float(stdtrit(max(self.n - int(self.intercept), 1), 0.5 + level / 2.0)) * total
         ends = [mean, mean - width, mean + width]

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gramian.exponential import exp_into
+from gramian.exponential import exp_in_place
 
 Floats = NDArray[np.float64]
 SMALL = 1e-4  # below, log(1 + e) by its series
@@ -45,7 +45,7 @@ def _logistic(y: Any, f: Any, w: Any, g: Any, h: Any) -> Any:  # pragma: no cove
         share = w[start:stop] if len(w) else one[: stop - start]
         part, slopes = e[: stop - start], g[start:stop]
         _margins(y[start:stop], f[start:stop], slopes, part)
-        exp_into(part, part, bits[: stop - start])
+        exp_in_place(part, bits[: stop - start])
         value += _values(slopes, part, share, len(w) > 0)
         size += _slopes(y[start:stop], slopes, part, share, h[start:stop])
     return value, size

@@ -1,4 +1,4 @@
-"""Ridge regression with a kernel: one Cholesky factor for one alpha, one eigendecomposition for a path of them."""
+"""Ridge regression with a kernel: a Cholesky factor or conjugate gradients for one alpha, eigenvectors for many."""
 
 from typing import Any
 
@@ -6,15 +6,21 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
+from gramian.rows import parallel_map, single_threaded_blas
+from gramian.solvers.half_matrix import upper_times
+
 Floats = NDArray[np.float64]
 NOTHING = 1e-12  # of the largest eigenvalue: below it a direction is rounding
+CONVERGED = 1e-14  # of the right side: conjugate gradients end here
+TRIAL = 12  # steps of them after which the rest is foreseen
+PANEL = 128
 
 
 class Factor:
     """K + λ D⁻¹ factorised, where λ = alpha Σw and D are the weights: β = (K + λ D⁻¹)⁻¹ (y − b)."""
 
     def __init__(self, K: Floats, weight: Floats, alpha: float) -> None:
-        """K is overwritten."""
+        """K is read on and above its diagonal, and overwritten there."""
         self.n, self.lam = len(K), alpha * float(weight.sum())
         K[np.diag_indices(self.n)] += self.lam / weight
         self.inverse: Floats | None = None
@@ -47,6 +53,86 @@ class Singular:
 
     def half(self, right: Floats) -> Floats:
         return np.asarray(((self.vectors.T @ right).T / np.sqrt(self.values)).T)
+
+
+class Conjugate:
+    """The same by conjugate gradients, where a factor K ≈ F Fᵀ of low rank leaves little of K beside λ.
+
+    In units of √D the matrix is S = D^½ K D^½ + λ, and that of the factor, Z Zᵀ + λ with Z = D^½ F, is its
+    preconditioner. A step takes one product with K, so that some tens of them cost less than a Cholesky factor; where
+    more than `steps` are foreseen, `failed` is set and what is returned is of no use.
+    """
+
+    def __init__(self, K: Floats, F: Floats, weight: Floats, alpha: float, steps: int) -> None:
+        """K is read on and above its diagonal."""
+        self.K, self.n, self.lam, self.steps = K, len(K), alpha * float(weight.sum()), steps
+        self.root = np.sqrt(weight)[:, None]
+        self.Z = F * self.root
+        self.taken = 0
+        self.parts = [slice(i, i + 8 * PANEL) for i in range(0, self.n, 8 * PANEL)]
+        inner = np.sum(parallel_map(lambda part: self.Z[part].T @ self.Z[part], self.parts), axis=0)
+        inner[np.diag_indices(len(inner))] += self.lam
+        self.inner, failed = sl.lapack.dpotrf(inner, lower=1, overwrite_a=1)
+        self.failed = failed != 0
+
+    def solve(self, right: Floats) -> Floats:
+        """(K + λ D⁻¹)⁻¹ right."""
+        with single_threaded_blas():
+            return self.root * self._steps(right * self.root)
+
+    def _steps(self, right: Floats) -> Floats:
+        """S⁻¹ right, every column by its own conjugate gradients."""
+        goal = CONVERGED * np.linalg.norm(right, axis=0)
+        found, left = np.zeros_like(right), right.copy()
+        near = self._near(left)
+        way, size = near, (left * near).sum(axis=0)
+        start, worst = np.inf, np.inf
+        for step in range(self.steps + 1):
+            norms = np.linalg.norm(left, axis=0)
+            if (norms <= goal).all():
+                self.taken = max(self.taken, step)
+                return found
+            with np.errstate(divide="ignore", invalid="ignore"):
+                worst = float(np.nanmax(np.where(goal > 0, norms / goal, 0.0)))
+            start = worst if step == 0 else start
+            if step == self.steps or not np.isfinite(worst) or self._hopeless(step, start, worst):
+                break
+            turned = self._times(way)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                length = np.nan_to_num(size / (way * turned).sum(axis=0), posinf=0.0, neginf=0.0)
+            found += length * way
+            left -= length * turned
+            near = self._near(left)
+            before, size = size, (left * near).sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                way = near + np.nan_to_num(size / before, posinf=0.0, neginf=0.0) * way
+        self.failed = True
+        return found
+
+    def _hopeless(self, step: int, start: float, worst: float) -> bool:
+        """Whether at the pace so far the steps do not suffice."""
+        return step >= TRIAL and (worst >= start or np.log(start) / np.log(start / worst) * step > self.steps)
+
+    def _times(self, v: Floats) -> Floats:
+        """S v, from half of K: the panels' parts are added in their order, whatever the threads."""
+        scaled = np.ascontiguousarray((v * self.root).T)
+
+        def panel(start: int) -> Floats:
+            found = np.zeros((len(scaled), self.n - start))
+            upper_times(self.K, start, min(start + PANEL, self.n), scaled, found)
+            return found
+
+        out = np.zeros_like(scaled)
+        starts = range(0, self.n, PANEL)
+        for start, found in zip(starts, parallel_map(panel, starts), strict=True):
+            out[:, start:] += found
+        return out.T * self.root + self.lam * v
+
+    def _near(self, v: Floats) -> Floats:
+        """(Z Zᵀ + λ)⁻¹ v = (v − Z (ZᵀZ + λ)⁻¹ Zᵀ v) / λ."""
+        turned = np.sum(parallel_map(lambda part: self.Z[part].T @ v[part], self.parts), axis=0)
+        inside = sl.lapack.dpotrs(self.inner, turned, lower=1)[0]
+        return np.concatenate(parallel_map(lambda part: (v[part] - self.Z[part] @ inside) / self.lam, self.parts))
 
 
 def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
