@@ -10,6 +10,7 @@ from sklearn.base import clone
 from gramian.kernels.pivots import pivots
 from gramian.models import parameters
 from gramian.models.base import Interval
+from gramian.models.kernel_curve import curve_scores
 from gramian.models.kernelised import MappedRows
 from gramian.models.parameters import choice, number
 from gramian.rows import Rows, parallel_map, single_threaded_blas
@@ -18,11 +19,9 @@ from gramian.selection.shared import select
 from gramian.selection.splits import plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
+from gramian.solvers.kernel_ridge import Conjugate, Factor, Singular, dual_of
 
 Floats = NDArray[np.float64]
-EIGEN = 2500  # rows up to which a path of alphas comes from the whole kernel matrix
-RANK = 600  # of the factor that stands for it beyond
 PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
 STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor
@@ -50,56 +49,35 @@ class KernelRidge:
         for name in ("scores_", "path_"):
             if hasattr(model, name):
                 delattr(model, name)
-        self.F: Floats | None = None
         self.kept: Any = None
         self.alpha = self._select(model, grid) if alpha is None else alpha
         if judged:
             return
         self._solve()
-        self.F = None
         self.given, self.whole = X.collect().X if isinstance(X, Rows) else X, np.zeros(target.y.shape)
         self.whole[used] = self.beta
 
     # the choice of alpha
 
     def _select(self, model: Any, grid: Any) -> float:
+        judged = getattr(model, "_judged", {}).get(self.kernel)
+        if judged is None:
+            judged = self._scores(model, grid)
+        model.scores_ = judged
+        return float(judged.alphas[judged.chosen])
+
+    def _scores(self, model: Any, grid: Any) -> Scores:
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
         rows = MappedRows(self.points, 1, lambda p: np.zeros((len(p), 1)))
-        plans = plan(model.cv, rows)
-        F = None if self.n <= EIGEN else pivots(self.kernel, self.points, RANK)[1]
-        K = self.kernel.matrix(self.points) if F is None else None
-        if plans[0].leave_one_out:
-            path = KernelPath(self.Y, self.weight, self.intercept, K=K, F=F)
-
-            def losses(some: Floats) -> tuple[Floats, Floats | None]:
-                squares = [(path.missed(float(a)) ** 2).mean(axis=1) for a in some]
-                return np.array(squares), self.weight
-        else:
-            if F is None:
-                F = _root(K)
-            splits = splits_of(model.cv, rows)
-            paths = [KernelPath(self.Y[train], self.weight[train], self.intercept, F=F[train]) for train, _ in splits]
-
-            def losses(some: Floats) -> tuple[Floats, Floats | None]:
-                return np.array(
-                    [[self._missed(m, F, *s, a) for m, s in zip(paths, splits, strict=True)] for a in some]
-                ), None
-
+        splits = None if plan(model.cv, rows)[0].leave_one_out else splits_of(model.cv, rows)
         limits = (1e-14 * scale, 1e6 * scale)
-        scores: Scores = select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
-        model.scores_ = scores
-        return float(scores.alphas[scores.chosen])
 
-    def _missed(self, path: KernelPath, F: Floats, train: Any, test: Any, alpha: float) -> float:
-        lam = alpha * float(path.weight.sum())
-        both, _ = path._solve(np.column_stack([path.Y, np.ones(len(path.Y))]), lam)
-        b = both[:, :-1].sum(axis=0) / both[:, -1].sum() if self.intercept else np.zeros(self.Y.shape[1])
-        beta = both[:, :-1] - np.outer(both[:, -1], b)
-        f = F[test] @ (F[train].T @ beta) + b
-        w = self.weight[test]
-        return float(w @ ((self.Y[test] - f) ** 2).mean(axis=1) / w.sum())
+        def choose(losses: Any) -> Scores:
+            return select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
+
+        return curve_scores(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
 
     # one alpha
 
@@ -126,11 +104,9 @@ class KernelRidge:
         targets = self.Y.shape[1] + int(self.intercept)
         if self.n < STEPS_FROM or self.lam <= 0 or targets > MOST_TARGETS:
             return False
-        F = self.F
-        if F is None:
-            trace = float(self.kernel.diag(self.points).sum()) or 1.0
-            tol = max(0.1 * self.lam / (trace * float(self.weight.max())), 1e-10)
-            F = pivots(self.kernel, self.points, STEPS_RANK, tol=tol)[1]
+        trace = float(self.kernel.diag(self.points).sum()) or 1.0
+        tol = max(0.1 * self.lam / (trace * float(self.weight.max())), 1e-10)
+        F = pivots(self.kernel, self.points, STEPS_RANK, tol=tol)[1]
         method = Conjugate(K, F, self.weight, self.alpha, self.n // STEPS_SHARE)
         if method.failed:
             return False
@@ -212,15 +188,10 @@ class KernelRidge:
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 
 
-def validation_loss(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """The smallest validation loss over alpha with a kernel, without the fit itself."""
+def judged_scores(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Scores:
+    """Validation losses over alpha with a kernel, without the fit itself."""
     trial = clone(model).set_params(kernel=kernel)
     grid = trial.alphas if isinstance(trial.alpha, str) else [float(trial.alpha)]
     KernelRidge(trial, X, y, sample_weight, None, parameters.alphas(grid), judged=True)
-    return float(trial.scores_.mean[trial.scores_.chosen])
-
-
-def _root(K: Any) -> Floats:
-    values, vectors = np.linalg.eigh(K)
-    keep = values > 1e-14 * max(float(values[-1]), 1e-300)
-    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))
+    scores: Scores = trial.scores_
+    return scores

@@ -9,7 +9,7 @@ from gramian.kernels.base import Kernel
 from gramian.kernels.stationary import RBF, Laplacian, Matern
 from gramian.kernels.vectors import Linear
 
-FACTORS = np.geomspace(0.125, 8.0, 7)  # of the median distance
+FACTORS = np.geomspace(0.125, 16.0, 8)  # of the median distance
 FINER = np.sqrt(2.0)
 
 

@@ -147,9 +147,10 @@ class Ridge(Kernelised, InferentialModel):
     def _kernel_loss(self, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
         if self.rank is not None:
             return super()._kernel_loss(kernel, X, y, sample_weight)
-        from gramian.models.kernel_ridge import validation_loss
+        from gramian.models.kernel_ridge import judged_scores
 
-        return validation_loss(self, kernel, X, y, sample_weight)
+        scores = self._judged[kernel] = judged_scores(self, kernel, X, y, sample_weight)
+        return float(scores.mean[scores.chosen])
 
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         from gramian.models.kernel_ridge import KernelRidge
@@ -157,7 +158,9 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
         parameters.rule(self.rule)
         parameters.flag("fit_intercept", self.fit_intercept)
+        self._judged: dict[Any, Any] = {}  # what the search for a kernel has found need not be found again
         machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
+        del self._judged
         self._machine, self.alpha_ = machine, machine.alpha
         self.dual_coef_ = machine.beta[:, 0] if machine.one else machine.beta.T
         self.intercept_ = float(machine.b[0]) if machine.one else machine.b

@@ -86,16 +86,15 @@ class Conjugate:
         found, left = np.zeros_like(right), right.copy()
         near = self._near(left)
         way, size = near, (left * near).sum(axis=0)
-        start, worst = np.inf, np.inf
+        trail: list[float] = []
         for step in range(self.steps + 1):
             norms = np.linalg.norm(left, axis=0)
             if (norms <= goal).all():
                 self.taken = max(self.taken, step)
                 return found
             with np.errstate(divide="ignore", invalid="ignore"):
-                worst = float(np.nanmax(np.where(goal > 0, norms / goal, 0.0)))
-            start = worst if step == 0 else start
-            if step == self.steps or not np.isfinite(worst) or self._hopeless(step, start, worst):
+                trail.append(float(np.where(goal > 0, norms / goal, 0.0).max()))
+            if step == self.steps or not np.isfinite(trail[-1]) or self._hopeless(trail):
                 break
             turned = self._times(way)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,9 +108,12 @@ class Conjugate:
         self.failed = True
         return found
 
-    def _hopeless(self, step: int, start: float, worst: float) -> bool:
-        """Whether at the pace so far the steps do not suffice."""
-        return step >= TRIAL and (worst >= start or np.log(start) / np.log(start / worst) * step > self.steps)
+    def _hopeless(self, trail: list[float]) -> bool:
+        """Whether at the pace of the last steps the others do not suffice."""
+        if len(trail) <= TRIAL:
+            return False
+        pace = np.log(trail[-1 - TRIAL // 2] / trail[-1]) / (TRIAL // 2)
+        return bool(pace <= 0 or len(trail) - 1 + np.log(trail[-1]) / pace > self.steps)
 
     def _times(self, v: Floats) -> Floats:
         """S v, from half of K: the panels' parts are added in their order, whatever the threads."""
@@ -166,24 +168,25 @@ class KernelPath:
             self.U = Z @ (vectors[:, keep] / np.sqrt(self.values))
             self.whole = len(self.values) == len(Y)
         self.root = root
+        self.squares = self.U**2
 
-    def _solve(self, right: Floats, lam: float) -> tuple[Floats, Floats]:
+    def solve(self, right: Floats, lam: float) -> tuple[Floats, Floats]:
         """M⁻¹ right, and the diagonal of M⁻¹, M = K + λ D⁻¹."""
         shrink = 1.0 / (self.values + lam)
         scaled = right * self.root[:, None]
         if self.whole:
             inner = self.U @ (shrink[:, None] * (self.U.T @ scaled))
-            diagonal = (self.U**2) @ shrink
+            diagonal = self.squares @ shrink
         else:
             part = shrink - 1.0 / lam
             inner = self.U @ (part[:, None] * (self.U.T @ scaled)) + scaled / lam
-            diagonal = (self.U**2) @ part + 1.0 / lam
+            diagonal = self.squares @ part + 1.0 / lam
         return inner * self.root[:, None], diagonal * self.root**2
 
     def missed(self, alpha: float) -> Floats:
         """What each row is missed by, (n, t), by the model without it, at alpha."""
         lam = alpha * max(float(self.weight.sum()) - 1.0, 1e-300)
-        beta, diagonal = self._solve(np.column_stack([self.Y, np.ones(len(self.Y))]), lam)
+        beta, diagonal = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), lam)
         ones = beta[:, -1]
         beta = beta[:, :-1]
         if self.intercept:
@@ -199,3 +202,11 @@ class KernelPath:
         r = lam * beta / share[:, None]  # residuals of the fit with all rows
         leverage = np.clip(1.0 - lam * diagonal / share, 0.0, 1.0) / share
         return r / np.maximum(1.0 - np.minimum(leverage, 1.0 - 1e-12), 1e-12)[:, None]
+
+    def at(self, alpha: float) -> tuple[Floats, Floats]:
+        """β (n, t) and b (t,) at alpha."""
+        both, _ = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), alpha * float(self.weight.sum()))
+        if not self.intercept:
+            return both[:, :-1], np.zeros(self.Y.shape[1])
+        b = both[:, :-1].sum(axis=0) / both[:, -1].sum()
+        return both[:, :-1] - np.outer(both[:, -1], b), b
