@@ -10,7 +10,7 @@ from sklearn.base import clone
 from gramian.kernels.pivots import pivots
 from gramian.models import parameters
 from gramian.models.base import Interval
-from gramian.models.kernel_curve import curve_scores
+from gramian.models.kernel_curve import Trial
 from gramian.models.kernelised import MappedRows
 from gramian.models.parameters import choice, number
 from gramian.rows import Rows, parallel_map, single_threaded_blas
@@ -26,7 +26,7 @@ PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
 STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor
 STEPS_RANK = 500  # of the factor that preconditions them
-STEPS_SHARE = 80  # n / this many steps take less time than the factor
+STEPS_SHARE = 130  # n / this many steps take less time than half of the factor
 STEPS_REFINED, STEPS_TOLERANCE = 1e-12, 1e-11  # of y: left by steps that need no refinement; left by those that hold
 MOST_TARGETS = 8
 
@@ -60,13 +60,12 @@ class KernelRidge:
     # the choice of alpha
 
     def _select(self, model: Any, grid: Any) -> float:
-        judged = getattr(model, "_judged", {}).get(self.kernel)
-        if judged is None:
-            judged = self._scores(model, grid)
-        model.scores_ = judged
-        return float(judged.alphas[judged.chosen])
+        trials: dict[Any, Trial] = getattr(model, "_trials", {})
+        model.scores_ = scores = (trials.get(self.kernel) or self.trial(model, grid)).final()
+        return float(scores.alphas[scores.chosen])
 
-    def _scores(self, model: Any, grid: Any) -> Scores:
+    def trial(self, model: Any, grid: Any) -> Trial:
+        """What alphas, and kernels, are judged by."""
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
@@ -77,7 +76,7 @@ class KernelRidge:
         def choose(losses: Any) -> Scores:
             return select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
 
-        return curve_scores(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
+        return Trial(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
 
     # one alpha
 
@@ -188,10 +187,10 @@ class KernelRidge:
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 
 
-def judged_scores(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Scores:
-    """Validation losses over alpha with a kernel, without the fit itself."""
-    trial = clone(model).set_params(kernel=kernel)
-    grid = trial.alphas if isinstance(trial.alpha, str) else [float(trial.alpha)]
-    KernelRidge(trial, X, y, sample_weight, None, parameters.alphas(grid), judged=True)
-    scores: Scores = trial.scores_
-    return scores
+def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Trial:
+    """What a kernel is judged by, without a fit."""
+    other = clone(model).set_params(kernel=kernel)
+    grid = other.alphas if isinstance(other.alpha, str) else [float(other.alpha)]
+    return KernelRidge(other, X, y, sample_weight, float("nan"), None, judged=True).trial(
+        other, parameters.alphas(grid)
+    )

@@ -147,10 +147,40 @@ def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
     return both[:, :-1] - np.outer(ones, b), b
 
 
+def left_out(
+    both: Floats, diagonal: Floats, lam: float, weight: Floats, intercept: bool, rows: Any = slice(None)
+) -> Floats:
+    """What some rows are missed by without them, from M⁻¹ [Y, 1] of all rows and the diagonal of M⁻¹ of these.
+
+    With G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii.
+    """
+    beta, ones, share = both[rows, :-1], both[rows, -1], weight[rows]
+    if intercept:
+        total = float(both[:, -1].sum())
+        beta = beta - np.outer(ones, both[:, :-1].sum(axis=0) / total)
+        diagonal = diagonal - ones**2 / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = beta / diagonal[:, None]
+    if (weight == 1.0).all():
+        return np.asarray(full)
+    # Of a row that stands for w rows, one is left out: the others stay.
+    r = lam * beta / share[:, None]  # residuals of the fit with all rows
+    leverage = np.clip(1.0 - lam * diagonal / share, 0.0, 1.0) / share
+    return np.asarray(r / np.maximum(1.0 - np.minimum(leverage, 1.0 - 1e-12), 1e-12)[:, None])
+
+
+def last_left_out(factor: Factor, Y: Floats, weight: Floats, intercept: bool, count: int) -> Floats:
+    """What the last `count` rows are missed by without them: the end of the factor has their part of M⁻¹."""
+    both = factor.solve(np.column_stack([Y, np.ones(len(Y))]))
+    end = np.asfortranarray(factor.L[-count:, -count:])
+    inverse = np.tril(sl.lapack.dtrtri(end, lower=1)[0])
+    return left_out(both, (inverse**2).sum(axis=0), factor.lam, weight, intercept, slice(len(Y) - count, None))
+
+
 class KernelPath:
     """Every alpha from one decomposition D^½ K D^½ = U Λ Uᵀ, or from a factor K ≈ F Fᵀ of low rank.
 
-    Leave-one-out is in closed form: with G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii.
+    Leave-one-out is in closed form (`left_out`).
     """
 
     def __init__(self, Y: Floats, weight: Floats, intercept: bool, *, K: Any = None, F: Any = None) -> None:
@@ -170,42 +200,37 @@ class KernelPath:
         self.root = root
         self.squares = self.U**2
 
-    def solve(self, right: Floats, lam: float) -> tuple[Floats, Floats]:
-        """M⁻¹ right, and the diagonal of M⁻¹, M = K + λ D⁻¹."""
-        shrink = 1.0 / (self.values + lam)
+    def solve(self, right: Floats, lam: float) -> Floats:
+        """M⁻¹ right, M = K + λ D⁻¹."""
         scaled = right * self.root[:, None]
-        if self.whole:
-            inner = self.U @ (shrink[:, None] * (self.U.T @ scaled))
-            diagonal = self.squares @ shrink
-        else:
-            part = shrink - 1.0 / lam
-            inner = self.U @ (part[:, None] * (self.U.T @ scaled)) + scaled / lam
-            diagonal = self.squares @ part + 1.0 / lam
-        return inner * self.root[:, None], diagonal * self.root**2
+        rest = 0.0 if self.whole else 1.0 / lam
+        shrink = 1.0 / (self.values + lam) - rest
+        return (self.U @ (shrink[:, None] * (self.U.T @ scaled)) + rest * scaled) * self.root[:, None]
 
-    def missed(self, alpha: float) -> Floats:
-        """What each row is missed by, (n, t), by the model without it, at alpha."""
-        lam = alpha * max(float(self.weight.sum()) - 1.0, 1e-300)
-        beta, diagonal = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), lam)
-        ones = beta[:, -1]
-        beta = beta[:, :-1]
-        if self.intercept:
-            total = float(ones.sum())
-            beta = beta - np.outer(ones, beta.sum(axis=0) / total)
-            diagonal = diagonal - ones**2 / total
-        # Of a row that stands for w rows, one is left out: the others stay.
-        share = self.weight
-        with np.errstate(divide="ignore", invalid="ignore"):
-            full = beta / diagonal[:, None]
-        if (share == 1.0).all():
-            return full
-        r = lam * beta / share[:, None]  # residuals of the fit with all rows
-        leverage = np.clip(1.0 - lam * diagonal / share, 0.0, 1.0) / share
-        return r / np.maximum(1.0 - np.minimum(leverage, 1.0 - 1e-12), 1e-12)[:, None]
+    def missed(self, alphas: Floats) -> list[Floats]:
+        """What each row is missed by, (n, t), by the model without it, at each alpha."""
+        lams = np.asarray(alphas) * max(float(self.weight.sum()) - 1.0, 1e-300)
+        scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
+        rest = np.zeros(len(lams)) if self.whole else 1.0 / lams
+        shrink = 1.0 / (self.values[:, None] + lams) - rest
+        diagonals = self.squares @ shrink + rest  # of all alphas in one product, and so the others
+        turned = (shrink[:, :, None] * (self.U.T @ scaled)[:, None, :]).reshape(len(self.values), -1)
+        inner = (self.U @ turned).reshape(len(scaled), len(lams), -1)
+        root = self.root[:, None]
+        return [
+            left_out(
+                (inner[:, i] + rest[i] * scaled) * root,
+                diagonals[:, i] * self.root**2,
+                float(lam),
+                self.weight,
+                self.intercept,
+            )
+            for i, lam in enumerate(lams)
+        ]
 
     def at(self, alpha: float) -> tuple[Floats, Floats]:
         """β (n, t) and b (t,) at alpha."""
-        both, _ = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), alpha * float(self.weight.sum()))
+        both = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), alpha * float(self.weight.sum()))
         if not self.intercept:
             return both[:, :-1], np.zeros(self.Y.shape[1])
         b = both[:, :-1].sum(axis=0) / both[:, -1].sum()
