@@ -633,14 +633,15 @@ def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.parametrize("most", [1.0, np.inf], ids=["foreseen", "tried"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-14, 1e-7])
-def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, monkeypatch):
+def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monkeypatch):
     import gramian.models.kernel_ridge as module
 
     X, y = rough(4, 500)
     model = gm.Ridge(alpha=alpha, kernel=RBF(1.5))
     kept = clone(model).fit(X, y)
-    for name, value in {"STEPS_FROM": 100, "STEPS_RANK": 40, "STEPS_SHARE": 20}.items():
+    for name, value in {"STEPS_FROM": 100, "STEPS_RANKS": ((40, most),), "STEPS_SHARE": 20}.items():
         monkeypatch.setattr(module, name, value)
     found = clone(model).fit(X, y)
     assert found.solver_.name == kept.solver_.name == "Cholesky"

@@ -29,10 +29,10 @@ def gramian(data):
 
 
 def gramian_one_fit(data):
-    """length scale 2.19, alpha 5.1e-6, as chosen by gramian"""
+    """length scale 2.19, alpha 4.21e-6, as chosen by gramian"""
     import gramian as gm
 
-    model = gm.Ridge(alpha=5.1e-6, kernel=gm.kernels.RBF(2.19)).fit(data["X"], data["y"])
+    model = gm.Ridge(alpha=4.21e-6, kernel=gm.kernels.RBF(2.19)).fit(data["X"], data["y"])
     return {"found": model.predict(data["new"])}
 
 

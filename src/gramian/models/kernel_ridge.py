@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
 STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor
-STEPS_RANK = 500  # of the factor that preconditions them
+STEPS_RANKS = ((64, 5.0), (500, 1.0))  # of factors, and what they may leave of k(x, x), in λ; the last preconditions
 STEPS_SHARE = 130  # n / this many steps take less time than half of the factor
 STEPS_REFINED, STEPS_TOLERANCE = 1e-12, 1e-11  # of y: left by steps that need no refinement; left by those that hold
 MOST_TARGETS = 8
@@ -104,8 +104,12 @@ class KernelRidge:
         if self.n < STEPS_FROM or self.lam <= 0 or targets > MOST_TARGETS:
             return False
         trace = float(self.kernel.diag(self.points).sum()) or 1.0
-        tol = max(0.1 * self.lam / (trace * float(self.weight.max())), 1e-10)
-        F = pivots(self.kernel, self.points, STEPS_RANK, tol=tol)[1]
+        unit = self.lam / (trace * float(self.weight.max()))
+        F = np.empty((self.n, 0))
+        for rank, most in STEPS_RANKS:
+            chosen, F = pivots(self.kernel, self.points, rank, tol=max(0.1 * unit, 1e-10))
+            if chosen.left > most * unit * self.n:
+                return False
         method = Conjugate(K, F, self.weight, self.alpha, self.n // STEPS_SHARE)
         if method.failed:
             return False
