@@ -57,4 +57,4 @@ def quality(data, result):
 peers = {"gramian": gramian, "sklearn_KernelRidge": sklearn_KernelRidge, "LIMIT": limit}
 targets = [("sklearn_KernelRidge", 1), ("LIMIT", 1 / 1.3)]
 judge = {"residual": (1, 1e-8)}
-warm = 0.1
+warm = 0.5

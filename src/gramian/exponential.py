@@ -15,7 +15,9 @@ MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: added to a number, it leaves the ne
 def exp_here(x: Any, n: int, bits: Any) -> None:  # pragma: no cover - compiled
     """x = exp(x) for the first n of at most 700 each; `bits` is int64 memory for as many. Exact to the last bit or two.
 
-    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708.
+    x = k ln 2 + r with |r| ≤ ½ ln 2; exp(r) by its series, and 2ᵏ by its bits. Below −708 it is that of −708. Made for
+    at most some thousand numbers at once, so that they stay in the nearest cache; in place, for a loop that reads one
+    array and writes another which may be the same does not run on vectors.
     """
     shifted = bits.view(np.float64)
     for i in range(n):

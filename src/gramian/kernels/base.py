@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 CELLS = 2**18  # numbers of a panel: it stays in the cache while it is computed
 SQUARE = 512  # rows and columns of a piece of a product
 _SMALLEST = 16  # rows of a panel
+PANEL = 128  # rows of a panel of half a matrix
 SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly an expression binds
 
 
@@ -149,6 +150,18 @@ class Kernel(ABC):
             _fill(out, self, A, A, mirrored=self.symmetric)
             if self.symmetric:
                 np.fill_diagonal(out, self.diag(A))
+        return out
+
+    def upper(self, A: Any) -> Floats:
+        """k between prepared points and themselves on and above the diagonal; what is below is not to be read."""
+        out = np.zeros((len(A), len(A)))
+
+        def panel(start: int) -> None:
+            stop = min(start + PANEL, len(A))
+            out[start:stop, start:] = self.block(A[start:stop], A[start:])
+
+        parallel_map(panel, range(0, len(A), PANEL))
+        np.fill_diagonal(out, self.diag(A))
         return out
 
     def diagonal(self, X: Any) -> Floats:

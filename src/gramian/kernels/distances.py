@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 # Compiled loops are imported where they run: who only names a kernel needs no compiler.
 from gramian.kernels.points import Vectors, inner, refuse_other_columns, square_norms
-from gramian.rows import scratch, single_threaded_blas
+from gramian.rows import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
     bound = _error(A.d, a, b)
     if bound <= TOLERANCE:
         G = np.ascontiguousarray(inner(U, V))
-        gaussian_into(G, a, b, _bits(G))
+        gaussian_into(G, a, b)
         return G
     D = _squares(A, B, scale, U, a, V, b, bound + np.log(bound / TOLERANCE))
     return exponential(np.negative(D, out=D))
@@ -72,7 +72,7 @@ def exponential(D: Floats) -> Floats:
     """exp(D) in place, for numbers that are not positive."""
     from gramian.kernels.loops import exp_rows
 
-    exp_rows(D, _bits(D))
+    exp_rows(D)
     return D
 
 
@@ -155,7 +155,3 @@ def _inverse(scale: Floats, d: int) -> Floats:
 
 def _csr(X: Any) -> tuple[Any, Any, Any]:
     return X.data, X.indices, X.indptr
-
-
-def _bits(G: Floats) -> NDArray[np.int64]:
-    return scratch("kernel bits", 1, G.shape[1], np.int64)[0]

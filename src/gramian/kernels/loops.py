@@ -7,23 +7,30 @@ from numba import njit
 
 from gramian.exponential import exp_here
 
+CHUNK = 1024  # numbers whose exponentials are made at once
+
 
 @njit(cache=True, nogil=True)
-def gaussian_into(G: Any, a: Any, b: Any, bits: Any) -> None:  # pragma: no cover - compiled
+def gaussian_into(G: Any, a: Any, b: Any) -> None:  # pragma: no cover - compiled
     """G = exp(−max(a + b − 2G, 0)) in place, where G are inner products and a, b squared norms."""
+    bits = np.empty(CHUNK, dtype=np.int64)
     for i in range(G.shape[0]):
-        row = G[i]
-        for j in range(row.shape[0]):
-            v = 2.0 * row[j] - (a[i] + b[j])
-            row[j] = v if v < 0.0 else 0.0
-        exp_here(row, len(row), bits)
+        own = a[i]
+        for start in range(0, G.shape[1], CHUNK):
+            part, others = G[i, start : start + CHUNK], b[start : start + CHUNK]
+            for j in range(len(part)):
+                v = 2.0 * part[j] - (own + others[j])
+                part[j] = v if v < 0.0 else 0.0
+            exp_here(part, len(part), bits)
 
 
 @njit(cache=True, nogil=True)
-def exp_rows(G: Any, bits: Any) -> None:  # pragma: no cover - compiled
+def exp_rows(G: Any) -> None:  # pragma: no cover - compiled
     """G = exp(G) in place, for numbers that are not above 700."""
+    bits = np.empty(CHUNK, dtype=np.int64)
     for i in range(G.shape[0]):
-        exp_here(G[i], G.shape[1], bits)
+        for start in range(0, G.shape[1], CHUNK):
+            exp_here(G[i, start : start + CHUNK], min(CHUNK, G.shape[1] - start), bits)
 
 
 @njit(cache=True, nogil=True)

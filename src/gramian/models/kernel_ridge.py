@@ -12,20 +12,24 @@ from gramian.kernels.landmarks import MappedRows
 from gramian.kernels.pivots import pivots
 from gramian.kernels.points import alone
 from gramian.models.base import Interval
+from gramian.models.kernel_curve import Trial
 from gramian.parameters import choice, number
-from gramian.rows import Rows, parallel_map, single_threaded_blas
+from gramian.rows import Rows
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
 from gramian.selection.splits import plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.kernel_ridge import Factor, KernelPath, Singular, dual_of
+from gramian.solvers.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
 
 Floats = NDArray[np.float64]
-EIGEN = 2500  # rows up to which a path of alphas comes from the whole kernel matrix
-RANK = 600  # of the factor that stands for it beyond
-PANEL = 512
+PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
+STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor
+STEPS_RANKS = ((64, 5.0), (500, 1.0))  # of factors, and what they may leave of k(x, x), in λ; the last preconditions
+STEPS_SHARE = 130  # n / this many steps take less time than half of the factor
+STEPS_REFINED, STEPS_TOLERANCE = 1e-12, 1e-11  # of y: left by steps that need no refinement; left by those that hold
+MOST_TARGETS = 8
 
 
 class KernelRidge:
@@ -46,6 +50,7 @@ class KernelRidge:
         for name in ("scores_", "path_"):
             if hasattr(model, name):
                 delattr(model, name)
+        self.kept: Any = None
         self.alpha = self._select(model, grid) if alpha is None else alpha
         if judged:
             return
@@ -56,66 +61,86 @@ class KernelRidge:
     # the choice of alpha
 
     def _select(self, model: Any, grid: Any) -> float:
+        trials: dict[Any, Trial] = getattr(model, "_trials", {})
+        model.scores_ = scores = (trials.get(self.kernel) or self.trial(model, grid)).final()
+        return float(scores.alphas[scores.chosen])
+
+    def trial(self, model: Any, grid: Any) -> Trial:
+        """What alphas, and kernels, are judged by."""
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
         rows = MappedRows(self.points, 1, lambda p: np.zeros((len(p), 1)))
-        plans = plan(model.cv, rows)
-        F = None if self.n <= EIGEN else pivots(self.kernel, self.points, RANK)[1]
-        K = self.kernel.matrix(self.points) if F is None else None
-        if plans[0].leave_one_out:
-            path = KernelPath(self.Y, self.weight, self.intercept, K=K, F=F)
+        splits = None if plan(model.cv, rows)[0].leave_one_out else splits_of(model.cv, rows)
+        limits = (1e-12 * scale, 1e6 * scale)
 
-            def losses(some: Floats) -> tuple[Floats, Floats | None]:
-                squares = [(path.missed(float(a)) ** 2).mean(axis=1) for a in some]
-                return np.array(squares), self.weight
-        else:
-            if F is None:
-                F = _root(K)
-            splits = splits_of(model.cv, rows)
-            paths = [KernelPath(self.Y[train], self.weight[train], self.intercept, F=F[train]) for train, _ in splits]
+        def choose(losses: Any) -> Scores:
+            return select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
 
-            def losses(some: Floats) -> tuple[Floats, Floats | None]:
-                return np.array(
-                    [[self._missed(m, F, *s, a) for m, s in zip(paths, splits, strict=True)] for a in some]
-                ), None
-
-        limits = (1e-14 * scale, 1e6 * scale)
-        scores: Scores = select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
-        model.scores_ = scores
-        return float(scores.alphas[scores.chosen])
-
-    def _missed(self, path: KernelPath, F: Floats, train: Any, test: Any, alpha: float) -> float:
-        lam = alpha * float(path.weight.sum())
-        both, _ = path._solve(np.column_stack([path.Y, np.ones(len(path.Y))]), lam)
-        b = both[:, :-1].sum(axis=0) / both[:, -1].sum() if self.intercept else np.zeros(self.Y.shape[1])
-        beta = both[:, :-1] - np.outer(both[:, -1], b)
-        f = F[test] @ (F[train].T @ beta) + b
-        w = self.weight[test]
-        return float(w @ ((self.Y[test] - f) ** 2).mean(axis=1) / w.sum())
+        return Trial(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
 
     # one alpha
 
     def _solve(self) -> None:
-        factor: Any = Factor(self.kernel.matrix(self.points), self.weight, self.alpha)
-        how = "Cholesky"
-        if factor.failed:
-            factor, how = Singular(self.kernel.matrix(self.points), self.weight, self.alpha), "eigendecomposition"
-        beta, b = dual_of(factor, self.Y, self.intercept)
-        left = self._left(beta, b, factor.lam)
-        again, shift = dual_of(factor, left, self.intercept)
-        if np.isfinite(again).all():  # one step of refinement
-            better = self._left(beta + again, b + shift, factor.lam)
-            if np.abs(better).max() < np.abs(left).max():
-                beta, b, left = beta + again, b + shift, better
-        self.factor, self.beta, self.b = factor, beta, b
-        size = float(np.abs(self.Y).max()) or 1.0
-        value = float(np.abs(left).max()) / size
-        note = "" if how == "Cholesky" else "The kernel matrix has no Cholesky factor: the shortest solution is taken."
+        self.lam = self.alpha * float(self.weight.sum())
+        self.size = float(np.abs(self.Y).max()) or 1.0
+        K = self.kernel.upper(self.points)
+        note = ""
+        if not self._by_steps(K):
+            factor: Any = Factor(K, self.weight, self.alpha)
+            how = "Cholesky"
+            if factor.failed:
+                factor, how = Singular(self.kernel.matrix(self.points), self.weight, self.alpha), "eigendecomposition"
+                note = "The kernel matrix has no Cholesky factor: the shortest solution is taken."
+            self._refined(factor, *dual_of(factor, self.Y, self.intercept), above=0.0)
+            self.kept = factor
+            self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
         self.certificate = Certificate(
-            "gradient", value, TOLERANCE, value <= TOLERANCE, self.n, float("nan"), "rows", note=note
+            "gradient", self.value, TOLERANCE, self.value <= TOLERANCE, self.n, float("nan"), "rows", note=note
         )
-        self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
+
+    def _by_steps(self, K: Floats) -> bool:
+        """β by conjugate gradients, where they are foreseen to be quicker than a factor; whether they were."""
+        targets = self.Y.shape[1] + int(self.intercept)
+        if self.n < STEPS_FROM or self.lam <= 0 or targets > MOST_TARGETS:
+            return False
+        trace = float(self.kernel.diag(self.points).sum()) or 1.0
+        unit = self.lam / (trace * float(self.weight.max()))
+        F = np.empty((self.n, 0))
+        for rank, most in STEPS_RANKS:
+            chosen, F = pivots(self.kernel, self.points, rank, tol=max(0.1 * unit, 1e-10))
+            if chosen.left > most * unit * self.n:
+                return False
+        method = Conjugate(K, F, self.weight, self.alpha, self.n // STEPS_SHARE)
+        if method.failed:
+            return False
+        beta, b = dual_of(method, self.Y, self.intercept)
+        if method.failed or not np.isfinite(beta).all():
+            return False
+        self._refined(method, beta, b, above=STEPS_REFINED)
+        text = f"{self.n} rows: {method.taken} steps, preconditioned by a factor of rank {F.shape[1]}"
+        self.solver = Solver("conjugate gradients", text)
+        return self.value <= STEPS_TOLERANCE
+
+    def _refined(self, method: Any, beta: Floats, b: Floats, *, above: float) -> None:
+        """Keep β and b, after one step of refinement if they leave more than `above` of y, and what they leave."""
+        left = self._left(beta, b, self.lam)
+        if np.abs(left).max() > above * self.size:
+            again, shift = dual_of(method, left, self.intercept)
+            if np.isfinite(again).all():
+                better = self._left(beta + again, b + shift, self.lam)
+                if np.abs(better).max() < np.abs(left).max():
+                    beta, b, left = beta + again, b + shift, better
+        self.beta, self.b, self.value = beta, b, float(np.abs(left).max()) / self.size
+
+    @property
+    def factor(self) -> Any:
+        """A factor of K + λ D⁻¹, which intervals need: made when they are first asked for, if the fit needed none."""
+        if self.kept is None:
+            self.kept = Factor(self.kernel.upper(self.points), self.weight, self.alpha)
+            if self.kept.failed:
+                self.kept = Singular(self.kernel.matrix(self.points), self.weight, self.alpha)
+        return self.kept
 
     def _left(self, beta: Floats, b: Floats, lam: float) -> Floats:
         """y − b − Kβ − λ D⁻¹ β: nothing at the optimum."""
@@ -124,12 +149,7 @@ class KernelRidge:
 
     def times(self, points: Any, beta: Floats) -> Floats:
         """k(x, X) β of other points."""
-
-        def panel(i: int) -> Floats:
-            return np.asarray(self.kernel.block(points[i : i + PANEL], self.points) @ beta)
-
-        with single_threaded_blas():
-            return np.concatenate(parallel_map(panel, range(0, len(points), PANEL)))
+        return self.kernel.times(points, self.points, beta)
 
     def predict(self, points: Any) -> Floats:
         """f of new points, (n, t)."""
@@ -138,14 +158,14 @@ class KernelRidge:
     def without_each(self) -> Floats:
         """What is predicted of each row by the model without it, (n, t)."""
         path = KernelPath(self.Y, self.weight, self.intercept, K=self.kernel.matrix(self.points))
-        return np.asarray(self.Y - path.missed(self.alpha))
+        return np.asarray(self.Y - path.missed(np.array([self.alpha]))[0])
 
     # uncertainty: the Gaussian process whose mean this is
 
     @property
     def noise(self) -> Floats:
         """The variance of the noise (t,): λ times that of the process, by restricted maximum likelihood."""
-        return self.factor.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / self.freedom
+        return self.lam * np.maximum((self.beta * (self.Y - self.b)).sum(axis=0), 0.0) / self.freedom
 
     @property
     def freedom(self) -> float:
@@ -157,7 +177,7 @@ class KernelRidge:
         """Mean and ends: the process is uncertain where there are no rows nearby."""
         number("interval", level, low=0.0, high=1.0, open_low=True)
         choice("interval_of", of, ("observation", "mean"))
-        if self.factor.lam == 0:
+        if self.lam == 0:
             raise ValueError("alpha=0 interpolates: there is no noise, and no interval. Give alpha above 0.")
         if self.weight.sum() <= int(self.intercept):
             raise ValueError(
@@ -175,22 +195,17 @@ class KernelRidge:
                 found = found + (1.0 - ones[:, 0] @ half) ** 2 / float((ones**2).sum())
             return np.maximum(found, 0.0)
 
-        variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.factor.lam
+        variance = np.concatenate([panel(i) for i in range(0, len(points), PANEL)]) / self.lam
         total = np.sqrt((variance + (1.0 if of == "observation" else 0.0))[:, None] * self.noise)
         width = float(stdtrit(self.freedom, 0.5 + level / 2.0)) * total
         ends = [mean, mean - width, mean + width]
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 
 
-def validation_loss(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """The smallest validation loss over alpha with a kernel, without the fit itself."""
-    trial = clone(model).set_params(kernel=kernel)
-    grid = trial.alphas if isinstance(trial.alpha, str) else [float(trial.alpha)]
-    KernelRidge(trial, X, y, sample_weight, None, parameters.alphas(grid), judged=True)
-    return float(trial.scores_.mean[trial.scores_.chosen])
-
-
-def _root(K: Any) -> Floats:
-    values, vectors = np.linalg.eigh(K)
-    keep = values > 1e-14 * max(float(values[-1]), 1e-300)
-    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))
+def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Trial:
+    """What a kernel is judged by, without a fit."""
+    other = clone(model).set_params(kernel=kernel)
+    grid = other.alphas if isinstance(other.alpha, str) else [float(other.alpha)]
+    return KernelRidge(other, X, y, sample_weight, float("nan"), None, judged=True).trial(
+        other, parameters.alphas(grid)
+    )

@@ -14,7 +14,7 @@ from gramian.rows import MemoryRows
 from gramian.selection.strength import splits_of
 from gramian.warnings import ConvergenceWarning
 
-FACTORS = np.geomspace(0.125, 8.0, 7)  # of the median distance
+FACTORS = np.geomspace(0.125, 16.0, 8)  # of the median distance
 FINER = np.sqrt(2.0)
 JUDGED = 10  # alphas by which a kernel is judged
 
@@ -35,6 +35,7 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
     if isinstance(model.kernel, str):
         families = [Linear(), RBF("auto"), Laplacian("auto"), Matern("auto")]
     losses: dict[Kernel, float] = {}
+    finer: list[Kernel] = []
 
     def judge(kernel: Kernel) -> float:
         if kernel not in losses:
@@ -46,10 +47,15 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
             judge(family)
             continue
         middle = family.fitted(X)
-        at = {factor: judge(_scaled(family, middle, factor)) for factor in FACTORS}
-        best = min(at, key=lambda factor: at[factor])
-        for factor in (best / FINER, best * FINER):
-            judge(_scaled(family, middle, factor))
+        scales = {factor: _scaled(family, middle, factor) for factor in FACTORS}
+        for kernel in scales.values():
+            judge(kernel)
+        coarse = model._kernel_losses({kernel: losses[kernel] for kernel in scales.values()}, [])
+        best = min(scales, key=lambda factor: coarse[scales[factor]])
+        finer += [_scaled(family, middle, factor) for factor in (best / FINER, best * FINER)]
+        for kernel in finer[-2:]:
+            judge(kernel)
+    losses = model._kernel_losses(losses, finer)
     found = min(losses, key=lambda kernel: losses[kernel])
     return found, {repr(kernel): loss for kernel, loss in losses.items()}
 

@@ -206,6 +206,10 @@ class Kernelised:
         """The validation loss by which kernels are compared."""
         return loss_of_fit(self, kernel, X, y, sample_weight)
 
+    def _kernel_losses(self, losses: dict[Kernel, float], near: list[Kernel]) -> dict[Kernel, float]:
+        """The losses of kernels once all are known: a model may judge the best again, and those `near` the best."""
+        return losses
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.pairwise = is_matrix(self.kernel)

@@ -192,7 +192,7 @@ def _fitted(kernel: InMetric, M: Floats, points: Vectors, Y: Floats, weight: Flo
         trial: Any = replace(kernel, metric=M / scale**2)  # type: ignore[type-var]
         path = KernelPath(Y[some], w, True, K=trial.matrix(rows))
         for a in ALPHAS.tolist():
-            loss = float(w @ (path.missed(a) ** 2).sum(axis=1))
+            loss = float(w @ (path.missed(np.array([a]))[0] ** 2).sum(axis=1))
             if not best <= loss:
                 best, found, alpha = loss, (trial, scale), a
     factor: Any = Factor(found[0].matrix(points), weight, alpha)

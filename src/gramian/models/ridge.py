@@ -152,9 +152,17 @@ class Ridge(Kernelised, InferentialModel):
     def _kernel_loss(self, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
         if self.rank is not None:
             return super()._kernel_loss(kernel, X, y, sample_weight)
-        from gramian.models.kernel_ridge import validation_loss
+        from gramian.models.kernel_ridge import trial_of
 
-        return validation_loss(self, kernel, X, y, sample_weight)
+        trial = self._trials[kernel] = trial_of(self, kernel, X, y, sample_weight)
+        return float(trial.scores.mean[trial.scores.chosen])
+
+    def _kernel_losses(self, losses: dict[Any, float], near: list[Any]) -> dict[Any, float]:
+        if self.rank is not None:
+            return losses
+        from gramian.models.kernel_curve import finalists
+
+        return finalists({kernel: self._trials[kernel] for kernel in losses}, near)
 
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         from gramian.models.kernel_ridge import KernelRidge
@@ -162,7 +170,9 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
         parameters.rule(self.rule)
         parameters.flag("fit_intercept", self.fit_intercept)
+        self._trials: dict[Any, Any] = {}  # what the search for a kernel has judged is not judged again
         machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
+        del self._trials
         self._machine, self.alpha_ = machine, machine.alpha
         self.dual_coef_ = machine.beta[:, 0] if machine.one else machine.beta.T
         self.intercept_ = float(machine.b[0]) if machine.one else machine.b

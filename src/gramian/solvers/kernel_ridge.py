@@ -1,4 +1,4 @@
-"""Ridge regression with a kernel: one Cholesky factor for one alpha, one eigendecomposition for a path of them."""
+"""Ridge regression with a kernel: a Cholesky factor or conjugate gradients for one alpha, eigenvectors for many."""
 
 from typing import Any
 
@@ -6,15 +6,21 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
+from gramian.rows import parallel_map, single_threaded_blas
+from gramian.solvers.half_matrix import upper_times
+
 Floats = NDArray[np.float64]
 NOTHING = 1e-12  # of the largest eigenvalue: below it a direction is rounding
+CONVERGED = 1e-14  # of the right side: conjugate gradients end here
+TRIAL = 12  # steps of them after which the rest is foreseen
+PANEL = 128
 
 
 class Factor:
     """K + λ D⁻¹ factorised, where λ = alpha Σw and D are the weights: β = (K + λ D⁻¹)⁻¹ (y − b)."""
 
     def __init__(self, K: Floats, weight: Floats, alpha: float) -> None:
-        """K is overwritten."""
+        """K is read on and above its diagonal, and overwritten there."""
         self.n, self.lam = len(K), alpha * float(weight.sum())
         K[np.diag_indices(self.n)] += self.lam / weight
         self.inverse: Floats | None = None
@@ -49,6 +55,88 @@ class Singular:
         return np.asarray(((self.vectors.T @ right).T / np.sqrt(self.values)).T)
 
 
+class Conjugate:
+    """The same by conjugate gradients, where a factor K ≈ F Fᵀ of low rank leaves little of K beside λ.
+
+    In units of √D the matrix is S = D^½ K D^½ + λ, and that of the factor, Z Zᵀ + λ with Z = D^½ F, is its
+    preconditioner. A step takes one product with K, so that some tens of them cost less than a Cholesky factor; where
+    more than `steps` are foreseen, `failed` is set and what is returned is of no use.
+    """
+
+    def __init__(self, K: Floats, F: Floats, weight: Floats, alpha: float, steps: int) -> None:
+        """K is read on and above its diagonal."""
+        self.K, self.n, self.lam, self.steps = K, len(K), alpha * float(weight.sum()), steps
+        self.root = np.sqrt(weight)[:, None]
+        self.Z = F * self.root
+        self.taken = 0
+        self.parts = [slice(i, i + 8 * PANEL) for i in range(0, self.n, 8 * PANEL)]
+        inner = np.sum(parallel_map(lambda part: self.Z[part].T @ self.Z[part], self.parts), axis=0)
+        inner[np.diag_indices(len(inner))] += self.lam
+        self.inner, failed = sl.lapack.dpotrf(inner, lower=1, overwrite_a=1)
+        self.failed = failed != 0
+
+    def solve(self, right: Floats) -> Floats:
+        """(K + λ D⁻¹)⁻¹ right."""
+        with single_threaded_blas():
+            return self.root * self._steps(right * self.root)
+
+    def _steps(self, right: Floats) -> Floats:
+        """S⁻¹ right, every column by its own conjugate gradients."""
+        goal = CONVERGED * np.linalg.norm(right, axis=0)
+        found, left = np.zeros_like(right), right.copy()
+        near = self._near(left)
+        way, size = near, (left * near).sum(axis=0)
+        trail: list[float] = []
+        for step in range(self.steps + 1):
+            norms = np.linalg.norm(left, axis=0)
+            if (norms <= goal).all():
+                self.taken = max(self.taken, step)
+                return found
+            with np.errstate(divide="ignore", invalid="ignore"):
+                trail.append(float(np.where(goal > 0, norms / goal, 0.0).max()))
+            if step == self.steps or not np.isfinite(trail[-1]) or self._hopeless(trail):
+                break
+            turned = self._times(way)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                length = np.nan_to_num(size / (way * turned).sum(axis=0), posinf=0.0, neginf=0.0)
+            found += length * way
+            left -= length * turned
+            near = self._near(left)
+            before, size = size, (left * near).sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                way = near + np.nan_to_num(size / before, posinf=0.0, neginf=0.0) * way
+        self.failed = True
+        return found
+
+    def _hopeless(self, trail: list[float]) -> bool:
+        """Whether at the pace of the last steps the others do not suffice."""
+        if len(trail) <= TRIAL:
+            return False
+        pace = np.log(trail[-1 - TRIAL // 2] / trail[-1]) / (TRIAL // 2)
+        return bool(pace <= 0 or len(trail) - 1 + np.log(trail[-1]) / pace > self.steps)
+
+    def _times(self, v: Floats) -> Floats:
+        """S v, from half of K: the panels' parts are added in their order, whatever the threads."""
+        scaled = np.ascontiguousarray((v * self.root).T)
+
+        def panel(start: int) -> Floats:
+            found = np.zeros((len(scaled), self.n - start))
+            upper_times(self.K, start, min(start + PANEL, self.n), scaled, found)
+            return found
+
+        out = np.zeros_like(scaled)
+        starts = range(0, self.n, PANEL)
+        for start, found in zip(starts, parallel_map(panel, starts), strict=True):
+            out[:, start:] += found
+        return out.T * self.root + self.lam * v
+
+    def _near(self, v: Floats) -> Floats:
+        """(Z Zᵀ + λ)⁻¹ v = (v − Z (ZᵀZ + λ)⁻¹ Zᵀ v) / λ."""
+        turned = np.sum(parallel_map(lambda part: self.Z[part].T @ v[part], self.parts), axis=0)
+        inside = sl.lapack.dpotrs(self.inner, turned, lower=1)[0]
+        return np.concatenate(parallel_map(lambda part: (v[part] - self.Z[part] @ inside) / self.lam, self.parts))
+
+
 def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
     """β (n, t) and b (t,): Σβ = 0 is the condition of the intercept."""
     if not intercept:
@@ -59,10 +147,47 @@ def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
     return both[:, :-1] - np.outer(ones, b), b
 
 
+def left_out(
+    both: Floats,
+    diagonal: Floats,
+    lam: Any,
+    weight: Floats,
+    intercept: bool,
+    rows: Any = slice(None),
+    totals: Any = None,
+) -> Floats:
+    """What some rows are missed by without them, from M⁻¹ [Y, 1] of all rows and the diagonal of M⁻¹ of these.
+
+    With G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii. Of a row that stands for w > 1 rows, one
+    is left out. `totals` are the sums of M⁻¹ [Y, 1] for each row, where each has a λ of its own.
+    """
+    beta, ones, own = both[rows, :-1], both[rows, -1], weight[rows]
+    if intercept:
+        totals = both.sum(axis=0) if totals is None else totals
+        beta = beta - ones[:, None] * (totals[..., :-1] / totals[..., -1:])
+        diagonal = diagonal - ones**2 / totals[..., -1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        full = beta / diagonal[:, None]
+    share = np.minimum(own, 1.0) / own
+    if (share == 1.0).all():
+        return np.asarray(full)
+    # λβ/w are the residuals with all rows, and 1 − λ·diagonal/w the leverages.
+    left = (1.0 - share) + share * lam * diagonal / own
+    return np.where(share[:, None] == 1.0, full, (lam / own / left)[:, None] * beta)
+
+
+def last_left_out(factor: Factor, Y: Floats, weight: Floats, intercept: bool, count: int) -> Floats:
+    """What the last `count` rows are missed by without them: the end of the factor has their part of M⁻¹."""
+    both = factor.solve(np.column_stack([Y, np.ones(len(Y))]))
+    end = np.asfortranarray(factor.L[-count:, -count:])
+    inverse = np.tril(sl.lapack.dtrtri(end, lower=1)[0])
+    return left_out(both, (inverse**2).sum(axis=0), factor.lam, weight, intercept, slice(len(Y) - count, None))
+
+
 class KernelPath:
     """Every alpha from one decomposition D^½ K D^½ = U Λ Uᵀ, or from a factor K ≈ F Fᵀ of low rank.
 
-    Leave-one-out is in closed form: with G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii.
+    Leave-one-out is in closed form (`left_out`).
     """
 
     def __init__(self, Y: Floats, weight: Floats, intercept: bool, *, K: Any = None, F: Any = None) -> None:
@@ -80,54 +205,60 @@ class KernelPath:
             self.U = Z @ (vectors[:, keep] / np.sqrt(self.values))
             self.whole = len(self.values) == len(Y)
         self.root = root
+        self.squares = self.U**2
 
-    def _solve(self, right: Floats, lam: float) -> tuple[Floats, Floats]:
-        """M⁻¹ right, and the diagonal of M⁻¹, M = K + λ D⁻¹."""
-        shrink = 1.0 / (self.values + lam)
+    def solve(self, right: Floats, lam: float) -> Floats:
+        """M⁻¹ right, M = K + λ D⁻¹."""
         scaled = right * self.root[:, None]
-        if self.whole:
-            inner = self.U @ (shrink[:, None] * (self.U.T @ scaled))
-            diagonal = (self.U**2) @ shrink
-        else:
-            part = shrink - 1.0 / lam
-            inner = self.U @ (part[:, None] * (self.U.T @ scaled)) + scaled / lam
-            diagonal = (self.U**2) @ part + 1.0 / lam
-        return inner * self.root[:, None], diagonal * self.root**2
+        rest = 0.0 if self.whole else 1.0 / lam
+        shrink = 1.0 / (self.values + lam) - rest
+        return (self.U @ (shrink[:, None] * (self.U.T @ scaled)) + rest * scaled) * self.root[:, None]
 
-    def missed(self, alpha: float) -> Floats:
-        """What each row is missed by, (n, t), by the model without it, at alpha.
+    def missed(self, alphas: Floats) -> list[Floats]:
+        """What each row is missed by, (n, t), by the model without it, at each alpha.
 
         Of a row that stands for w > 1 rows one is left out, and the others stay.
         """
         gone = np.minimum(self.weight, 1.0)
-        lam = alpha * np.maximum(float(self.weight.sum()) - gone, 1e-300)
-        right = np.column_stack([self.Y, np.ones(len(self.Y))])
-        if np.ptp(gone) == 0:
-            both, diagonal = self._solve(right, float(lam[0]))
-            totals = both.sum(axis=0)
-        else:
-            both, diagonal, totals = self._solve_each(right, lam)
-        beta, ones = both[:, :-1], both[:, -1]
-        if self.intercept:
-            beta = beta - ones[:, None] * (totals[..., :-1] / totals[..., -1:])
-            diagonal = diagonal - ones**2 / totals[..., -1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            full = beta / diagonal[:, None]
-        share = gone / self.weight
-        if (share == 1.0).all():
-            return full
-        # λβ/w are the residuals with all rows, and 1 − λ·diagonal/w the leverages.
-        left = (1.0 - share) + share * lam * diagonal / self.weight
-        return np.where(share[:, None] == 1.0, full, (lam / self.weight / left)[:, None] * beta)
+        total = float(self.weight.sum())
+        if np.ptp(gone) > 0:
+            return [self._missed_each(alpha * np.maximum(total - gone, 1e-300)) for alpha in np.asarray(alphas)]
+        lams = np.asarray(alphas) * max(total - float(gone[0]), 1e-300)
+        scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
+        rest = np.zeros(len(lams)) if self.whole else 1.0 / lams
+        shrink = 1.0 / (self.values[:, None] + lams) - rest
+        diagonals = self.squares @ shrink + rest  # of all alphas in one product, and so the others
+        turned = (shrink[:, :, None] * (self.U.T @ scaled)[:, None, :]).reshape(len(self.values), -1)
+        inner = (self.U @ turned).reshape(len(scaled), len(lams), -1)
+        root = self.root[:, None]
+        return [
+            left_out(
+                (inner[:, i] + rest[i] * scaled) * root,
+                diagonals[:, i] * self.root**2,
+                float(lam),
+                self.weight,
+                self.intercept,
+            )
+            for i, lam in enumerate(lams)
+        ]
 
-    def _solve_each(self, right: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]:
-        """As `_solve`, row i and the sums of all rows with a λ of its own."""
+    def _missed_each(self, lam: Floats) -> Floats:
+        """The same where weights are on both sides of 1, and so every row has a λ of its own."""
         shrink = 1.0 / (self.values + lam[:, None]) - (0.0 if self.whole else 1.0 / lam[:, None])
-        scaled = right * self.root[:, None]
+        scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
         inside, sums = self.U.T @ scaled, self.U.T @ self.root
-        both, diagonal = (self.U * shrink) @ inside, (self.U**2 * shrink).sum(axis=1)
+        both, diagonal = (self.U * shrink) @ inside, (self.squares * shrink).sum(axis=1)
         totals = (shrink * sums) @ inside
         if not self.whole:
             both, diagonal = both + scaled / lam[:, None], diagonal + 1.0 / lam
             totals = totals + (self.root @ scaled) / lam[:, None]
-        return both * self.root[:, None], diagonal * self.root**2, totals
+        both, diagonal = both * self.root[:, None], diagonal * self.root**2
+        return left_out(both, diagonal, lam, self.weight, self.intercept, totals=totals)
+
+    def at(self, alpha: float) -> tuple[Floats, Floats]:
+        """β (n, t) and b (t,) at alpha."""
+        both = self.solve(np.column_stack([self.Y, np.ones(len(self.Y))]), alpha * float(self.weight.sum()))
+        if not self.intercept:
+            return both[:, :-1], np.zeros(self.Y.shape[1])
+        b = both[:, :-1].sum(axis=0) / both[:, -1].sum()
+        return both[:, :-1] - np.outer(both[:, -1], b), b
