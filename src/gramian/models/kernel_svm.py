@@ -107,6 +107,7 @@ class KernelClassifier:
         if alpha is None:
             alpha = self._choose(model, grid)
         self.alpha = alpha
+        self._calibration: Calibration | None = None
         self.machines = [self._train(word, self.weight, alpha) for word in self.words]
 
     def _train(
@@ -174,19 +175,20 @@ class KernelClassifier:
             "rows",
             note=note,
         )
-        model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on kernel rows that are kept in memory")
+        model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
         model.n_iter_ = max(m.rounds for m in self.machines)
         model.objective_ = float(np.mean([m.value for m in self.machines]))
         model.separated_, model.history_, model._covariances = False, [], [None]
         model._weight, model._mean_loss = float(self.weight.sum()), float("nan")
-        model._calibration, model._waiting = None, self
+        model._waiting = self
         self.rows.release()
 
     def calibrated(self, model: Any) -> Calibration:
         """The map from decisions to probabilities: five more fits, made when probabilities are first asked for."""
-        found = calibrate(self._left_out(model), self.codes, self.weight)
-        self.rows.release()
-        return found
+        if self._calibration is None:
+            self._calibration = calibrate(self._left_out(model), self.codes, self.weight)
+            self.rows.release()
+        return self._calibration
 
     def _left_out(self, model: Any) -> Floats:
         """Decisions on rows that took no part in them, from five folds."""

@@ -107,9 +107,9 @@ class SVC(PenalisedClassifier):
         return self
 
     def _probabilities(self, rows: Rows) -> Floats:
-        if getattr(self, "_waiting", None) is not None:
-            self._calibration, self._waiting = self._waiting.calibrated(self), None
-        return super()._probabilities(rows)
+        if not hasattr(self, "_waiting"):
+            return super()._probabilities(rows)
+        return self._waiting.calibrated(self).probabilities(self._decisions(rows))
 
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):

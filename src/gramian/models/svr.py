@@ -131,7 +131,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
         self.objective_ = value
         self.certificate_ = Certificate("duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows")
-        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
+        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         del self._y, self._w
         return self
 
@@ -265,7 +265,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         self.certificate_ = Certificate(
             "violation of optimality", value, tol, value <= tol, len(self.support_), float("nan"), "rows"
         )
-        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on kernel rows that are kept in memory")
+        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         return self
 
     def score_samples(self, X: Any) -> Floats:

@@ -32,6 +32,12 @@ class KernelRows:
         self.kernel, self.points, self.n, self.memory = kernel, points, len(points), memory
         self.release()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "points": self.points, "memory": self.memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
     def release(self) -> None:
         """Give the memory back; rows are computed anew when they are asked for."""
         self.table: Any = np.empty((0, self.n), dtype=np.float32)
