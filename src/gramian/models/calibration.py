@@ -33,7 +33,11 @@ class Calibration:
             return np.column_stack([1.0 - p, p])
         scaled = self.above * (f - f.max(axis=1, keepdims=True))
         p = np.exp(scaled)
-        return p / p.sum(axis=1, keepdims=True)
+        p /= p.sum(axis=1, keepdims=True)
+        best = f.argmax(axis=1)
+        tied = np.flatnonzero(p.argmax(axis=1) != best)  # by rounding: the decision stands
+        p[tied, best[tied]] = np.nextafter(p[tied].max(axis=1), 1.0)
+        return p
 
 
 def calibrate(f: Floats, codes: NDArray[np.int64], weight: Floats) -> Calibration:
