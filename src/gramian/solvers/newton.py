@@ -19,6 +19,8 @@ ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 ROUNDING = 4e-16
 FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the next
 NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian is as good as that of the optimum
+MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
+RAISED = 1e-10  # of the diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +96,13 @@ class Curvature:
 
     def __init__(self, H: Floats, at: Point | None = None, measure: float = np.inf, kept: bool = False) -> None:
         self.H, self.at, self.measure, self.kept = H, at, measure, kept
+        outputs = 1 if at is None else len(at.theta)
+        self.quick = outputs > 1 and len(H) > MANY  # one number added to all outputs changes nothing: H is singular
         self.pairs: tuple[tuple[Floats, Floats], ...] = ()
 
     @cached_property
     def solve(self) -> Callable[[Floats], Floats]:
-        return solver_of(self.H)
+        return solver_of(self.H, self.quick)
 
     def mended(self, step: Floats, change: Floats) -> "Curvature":
         """With what a step did to the gradient."""
@@ -138,8 +142,11 @@ def solve_spd(H: Floats, g: Any) -> Floats:
     return np.asarray(solver_of(H)(g))
 
 
-def solver_of(H: Floats) -> Callable[[Floats], Floats]:
-    """g ↦ H⁻¹g, with H factorised once."""
+def solver_of(H: Floats, quick: bool = False) -> Callable[[Floats], Floats]:
+    """g ↦ H⁻¹g, with H factorised once; where it is singular, without its null space.
+
+    `quick` is for directions that need not be exact: a singular H is raised a little instead of decomposed.
+    """
     diagonal = np.diagonal(H).copy()
     unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
     A = H * unit[:, None] * unit
@@ -149,7 +156,21 @@ def solver_of(H: Floats) -> Callable[[Floats], Floats]:
             return lambda g: np.asarray((sl.cho_solve(factor, (g.T * unit).T, check_finite=False).T * unit).T)
     except np.linalg.LinAlgError:
         pass
+    if quick:
+        try:
+            factor = sl.cho_factor(A + RAISED * np.eye(len(A)), lower=True, check_finite=False)
+            return lambda g: _refined(A, factor, g * unit) * unit
+        except np.linalg.LinAlgError:
+            pass
     values, vectors = np.linalg.eigh(A)
     keep = values > 1e-13 * max(float(values[-1]), 1e-300) * len(values)
     values, vectors = values[keep], vectors[:, keep]
     return lambda g: np.asarray(((vectors @ ((vectors.T @ (g.T * unit).T).T / values).T).T * unit).T)
+
+
+def _refined(A: Floats, factor: Any, g: Floats) -> Floats:
+    """A⁻¹g from a factor of A raised a little: two more steps leave what A says, where it says anything."""
+    x = sl.cho_solve(factor, g, check_finite=False)
+    for _ in range(2):
+        x = x + sl.cho_solve(factor, g - A @ x, check_finite=False)
+    return np.asarray(x)
