@@ -233,7 +233,10 @@ class Problem(Table):
         if self.parts is None or not self.parts.smooth:
             left = point.theta - self.prox(point.theta - point.gradient, 1.0)
         largest = float(np.abs(left).max(initial=0.0))
-        return 0.0 if largest == 0.0 else largest / max(point.size, self.least_slope, least)
+        nothing = self.least_slope
+        if self.loss.targets in ("signs", "classes"):  # f is rounded as θ is
+            nothing *= max(float(np.abs(point.theta).max(initial=0.0)), 1.0)
+        return 0.0 if largest == 0.0 else largest / max(point.size, nothing, least)
 
     # passes
 
