@@ -110,7 +110,9 @@ def test_reaches_the_lasso(step):
 @pytest.mark.parametrize("step", STEPS)
 def test_bounds_against_scipy(step):
     task = problem(L.Logistic(), P.Box(-0.1, 0.4), 0.0)
-    found = solve(descent(step, L.Logistic(), tol=1e-8, max_iter=50_000), task)
+    # The bold driver needs the objective to fall, which rounding hides where the gradient is its square root.
+    tol = 3e-8 if step == "bold_driver" else 1e-8
+    found = solve(descent(step, L.Logistic(), tol=tol, max_iter=50_000), task)
     X, y = task.rows.X, task.rows.y[:, 0]
 
     def objective(v):

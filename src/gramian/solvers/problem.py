@@ -233,10 +233,11 @@ class Problem(Table):
         if self.parts is None or not self.parts.smooth:
             left = point.theta - self.prox(point.theta - point.gradient, 1.0)
         largest = float(np.abs(left).max(initial=0.0))
-        nothing = self.least_slope
-        if self.loss.targets in ("signs", "classes"):  # f is rounded as θ is
-            nothing *= max(float(np.abs(point.theta).max(initial=0.0)), 1.0)
-        return 0.0 if largest == 0.0 else largest / max(point.size, nothing, least)
+        if self.loss.targets in ("signs", "classes"):
+            reach = max(float(np.abs(point.theta).max(initial=0.0)), 1.0)
+            if 0.0 <= point.value < 1.0 and np.sqrt(point.value) <= 1e-15 * reach:
+                return 0.0  # no loss is below zero: what is left is the rounding of f
+        return 0.0 if largest == 0.0 else largest / max(point.size, self.least_slope, least)
 
     # passes
 

@@ -303,6 +303,9 @@ def _certificate(
     deficient = factor.rank < varying
     # Directions that are only rounding are left out, with what gradient they have.
     tolerance = max(TOLERANCE, 10 * factor.tolerance) if deficient and through == "triangle" else TOLERANCE
+    if through == "triangle":  # coefficients are rounded, and the gradient of their rounding is nothing
+        rounding = EPS * (np.abs(plain.R).T @ (np.abs(plain.R) @ np.abs(z))) / np.where(size > 0, size, 1.0)
+        tolerance = max(tolerance, 4.0 * float(rounding.max(initial=0.0)))
     condition = plain.condition()
     loss = factor.scaled_condition * EPS * (factor.scaled_condition if through == "moments" and alone else 1.0)
     digits = int(np.clip(-np.log10(max(loss, 1e-16)), 0, 15))

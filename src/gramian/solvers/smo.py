@@ -22,6 +22,7 @@ MOST_FREE = 1000  # variables whose equations are solved at the end
 LANES = 64  # of which each has its best variable: loops over them run on vectors
 FAR = 1e150  # where what may not move stands in a comparison
 NO_CURVE = 1e-12
+MOST_ENDS = 5  # times that variables of the last equations are put on their bounds
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
 
 
@@ -77,12 +78,14 @@ def minimise(
     in memory. The last rounds are on f in double precision.
     """
     beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
-    f = np.zeros(rows.n) if not beta.any() else None if start is None or start.f is None else start.f.copy()
-    known = None if f is None else (beta.copy(), f.copy())  # where f was last in double precision
-    f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
+    f = None if start is None or start.f is None else start.f.copy()
+    if f is None:
+        weight = by_row(dual, beta, rows.n)
+        f = rows.product(weight) if inner else rows.times(weight)
+    known = beta.copy(), f.copy()  # where f was last in double precision
     rounds = steps = 0
     look, last, before = PATIENCE, np.inf, rows.n
-    exact = rows.n <= FEW or known is not None  # whether f is in double precision
+    exact = rows.n <= FEW or not inner  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
@@ -156,24 +159,40 @@ def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
         return found
     points = rows.points[dual.row[free]]
     K = rows.kernel.block(points, points)
-    right = dual.c[free] - found.f[dual.row[free]]
     K[np.diag_indices(len(free))] += 1e-13 * max(float(np.trace(K)), 1e-300)
-    L, failed = sl.lapack.dpotrf(K, lower=1, overwrite_a=1)
-    if failed:
+    room = dual.low[free] - found.beta[free], dual.high[free] - found.beta[free]
+    change = _within_room(K, dual.c[free] - found.f[dual.row[free]], *room, dual.balanced)
+    if change is None:
         return found
-    change, ones = sl.lapack.dpotrs(L, np.column_stack([right, np.ones(len(free))]), lower=1)[0].T
-    offset = float(change.sum() / ones.sum()) if dual.balanced else 0.0
-    change = change - offset * ones
     beta = found.beta.copy()
-    beta[free] += change
-    if (beta[free] < dual.low[free]).any() or (beta[free] > dual.high[free]).any():
-        return found
+    beta[free] = np.clip(beta[free] + change, dual.low[free], dual.high[free])
     f = found.f + rows.times(by_row(dual, beta - found.beta, rows.n))
     top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
     if not top - bottom <= max(found.violation, 1e-12):
         return found
-    offset = 0.5 * (top + bottom) if dual.balanced else offset
+    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps)
+
+
+def _within_room(K: Floats, right: Floats, low: Floats, high: Floats, balanced: bool) -> Floats | None:
+    """x with Kx + b = right (Σx = 0) where it is within its room, and at the end of it elsewhere; None if not found."""
+    x, rest = np.zeros(len(right)), np.ones(len(right), dtype=bool)
+    for _ in range(MOST_ENDS):
+        if not rest.any():
+            return None
+        L, failed = sl.lapack.dpotrf(K[np.ix_(rest, rest)], lower=1, overwrite_a=1)
+        if failed:
+            return None
+        told = right[rest] - K[np.ix_(rest, ~rest)] @ x[~rest]
+        own, ones = sl.lapack.dpotrs(L, np.column_stack([told, np.ones(len(told))]), lower=1)[0].T
+        b = float((own.sum() + x[~rest].sum()) / ones.sum()) if balanced else 0.0
+        x[rest] = own - b * ones
+        beyond = rest & ((x < low) | (x > high))
+        if not beyond.any():
+            return x
+        x[beyond] = np.clip(x[beyond], low[beyond], high[beyond])
+        rest &= ~beyond
+    return None
 
 
 def _within(dual: Dual, beta: Floats) -> Floats:
@@ -183,13 +202,12 @@ def _within(dual: Dual, beta: Floats) -> Floats:
     return np.where(beta >= dual.high - near, dual.high, beta)
 
 
-def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats] | None) -> Floats:
+def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats]) -> Floats:
     """Kβ in double precision: of what has changed since it was last known, where that is less."""
     whole = by_row(dual, beta, rows.n)
-    if known is not None:
-        change = whole - by_row(dual, known[0], rows.n)
-        if np.count_nonzero(change) < np.count_nonzero(whole):
-            return known[1] + rows.times(change)
+    change = whole - by_row(dual, known[0], rows.n)
+    if np.count_nonzero(change) < np.count_nonzero(whole):
+        return known[1] + rows.times(change)
     return rows.times(whole)
 
 
