@@ -1,4 +1,4 @@
-"""Compiled search for the nearest centre: tiles of points against a few centres at a time, in single precision.
+"""Compiled search for the nearest centre: tiles of points against four centres at a time, in single precision.
 
 Where the two best are within what rounding may change, all distances are computed again in double precision, so that
 the answer is that of double precision, with ties to the lowest index.
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-LANES = 64  # points of a tile, side by side
+LANES, FEW = 64, 16  # points of a tile, side by side; and of one that is nearly empty
 AT_ONCE = 4  # centres, and coordinates
+BLOCK = 1024  # rows whose bounds are compared at once
 FAR = np.float32(3e38)
 UP, DOWN = np.float32(1 + 2.0**-21), np.float32(1 - 2.0**-21)  # a few roundings
 ROUNDING = 2.0**-24
@@ -18,21 +19,54 @@ TINY = 1e-36  # below it, products of single precision lose their digits
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _scores(tile: Any, width: int, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
-    """s = ½‖c‖² − x·c of four centres from j on; the four rows of s and of the tile are LANES apart."""
+def _scores(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
+    """s = ½‖c‖² − x·c of four centres from j on; the four rows of s and of the tile are LANES apart.
+
+    Loops of a known length, and sums that begin with the first products, are what makes it fast.
+    """
     h0, h1, h2, h3 = half[j], half[j + 1], half[j + 2], half[j + 3]
-    for i in range(width):
-        s[i] = h0
-        s[i + LANES] = h1
-        s[i + 2 * LANES] = h2
-        s[i + 3 * LANES] = h3
     for c in range(0, d, AT_ONCE):
         a0, a1, a2, a3 = C[j, c], C[j, c + 1], C[j, c + 2], C[j, c + 3]
         b0, b1, b2, b3 = C[j + 1, c], C[j + 1, c + 1], C[j + 1, c + 2], C[j + 1, c + 3]
         e0, e1, e2, e3 = C[j + 2, c], C[j + 2, c + 1], C[j + 2, c + 2], C[j + 2, c + 3]
         f0, f1, f2, f3 = C[j + 3, c], C[j + 3, c + 1], C[j + 3, c + 2], C[j + 3, c + 3]
         t = tile[c * LANES : (c + AT_ONCE) * LANES]
-        for i in range(width):
+        if c == 0:
+            for i in range(LANES):
+                z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
+                s[i] = h0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
+                s[i + LANES] = h1 - b0 * z0 - b1 * z1 - b2 * z2 - b3 * z3
+                s[i + 2 * LANES] = h2 - e0 * z0 - e1 * z1 - e2 * z2 - e3 * z3
+                s[i + 3 * LANES] = h3 - f0 * z0 - f1 * z1 - f2 * z2 - f3 * z3
+            continue
+        for i in range(LANES):
+            z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
+            s0, s1, s2, s3 = s[i], s[i + LANES], s[i + 2 * LANES], s[i + 3 * LANES]
+            s[i] = s0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
+            s[i + LANES] = s1 - b0 * z0 - b1 * z1 - b2 * z2 - b3 * z3
+            s[i + 2 * LANES] = s2 - e0 * z0 - e1 * z1 - e2 * z2 - e3 * z3
+            s[i + 3 * LANES] = s3 - f0 * z0 - f1 * z1 - f2 * z2 - f3 * z3
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _scores_of_few(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
+    """The same of the first FEW points of a tile alone."""
+    h0, h1, h2, h3 = half[j], half[j + 1], half[j + 2], half[j + 3]
+    for c in range(0, d, AT_ONCE):
+        a0, a1, a2, a3 = C[j, c], C[j, c + 1], C[j, c + 2], C[j, c + 3]
+        b0, b1, b2, b3 = C[j + 1, c], C[j + 1, c + 1], C[j + 1, c + 2], C[j + 1, c + 3]
+        e0, e1, e2, e3 = C[j + 2, c], C[j + 2, c + 1], C[j + 2, c + 2], C[j + 2, c + 3]
+        f0, f1, f2, f3 = C[j + 3, c], C[j + 3, c + 1], C[j + 3, c + 2], C[j + 3, c + 3]
+        t = tile[c * LANES : (c + AT_ONCE) * LANES]
+        if c == 0:
+            for i in range(FEW):
+                z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
+                s[i] = h0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
+                s[i + LANES] = h1 - b0 * z0 - b1 * z1 - b2 * z2 - b3 * z3
+                s[i + 2 * LANES] = h2 - e0 * z0 - e1 * z1 - e2 * z2 - e3 * z3
+                s[i + 3 * LANES] = h3 - f0 * z0 - f1 * z1 - f2 * z2 - f3 * z3
+            continue
+        for i in range(FEW):
             z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
             s0, s1, s2, s3 = s[i], s[i + LANES], s[i + 2 * LANES], s[i + 3 * LANES]
             s[i] = s0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
@@ -105,27 +139,31 @@ def _search(
         top[i + LANES] = FAR
         index[i] = 0
     for j in range(0, len(C), AT_ONCE):
-        _scores(tile, width, C, half, j, d, s)
+        if width <= FEW:
+            _scores_of_few(tile, C, half, j, d, s)
+        else:
+            _scores(tile, C, half, j, d, s)
         _best(s, width, j, top, index)
     _bounds(tile, width, d, top, slack, most)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def square_apart(x: Any, origin: Any, scale: float, c: Any) -> float:  # pragma: no cover - compiled
+def square_apart(X: Any, i: int, origin: Any, scale: float, C: Any, j: int) -> float:  # pragma: no cover - compiled
     """‖(x − origin) · scale − c‖² in double precision."""
+    x, center = X[i], C[j]
     total = 0.0
-    for j in range(len(origin)):
-        away = (x[j] - origin[j]) * scale - c[j]
+    for c in range(len(origin)):
+        away = (x[c] - origin[c]) * scale - center[c]
         total += away * away
     return total
 
 
 @njit(cache=True, nogil=True)
-def _exactly(x: Any, origin: Any, scale: float, C: Any) -> tuple[int, float, float]:  # pragma: no cover - compiled
+def _exactly(X: Any, i: int, origin: Any, scale: float, C: Any) -> tuple[int, float, float]:  # pragma: no cover - compiled
     """The nearest centre, the lowest of equals, its distance and that of the second, in double precision."""
     best, second, index = np.inf, np.inf, 0
     for j in range(len(C)):
-        away = square_apart(x, origin, scale, C[j])
+        away = square_apart(X, i, origin, scale, C, j)
         if away < best:
             second, best, index = best, away, j
         elif away < second:
@@ -134,62 +172,88 @@ def _exactly(x: Any, origin: Any, scale: float, C: Any) -> tuple[int, float, flo
 
 
 @njit(cache=True, nogil=True)
-def _fill(tile: Any, Z: Any, rows: Any, first: int, width: int, padded: int) -> None:  # pragma: no cover - compiled
-    """Rows of Z as columns of the tile; the last again where there are fewer than `padded`."""
-    for i in range(padded):
-        z = Z[rows[first + min(i, width - 1)]]
-        for c in range(len(z)):
-            tile[c * LANES + i] = z[c]
+def fill(
+    tile: Any, fours: Any, singles: Any, Z: Any, rows: Any, first: int, width: int
+) -> None:  # pragma: no cover - compiled
+    """Rows of Z, four numbers in each of its entries, as columns of the tile; `fours` and `singles` are one memory."""
+    many = Z.shape[1]
+    for i in range(width):
+        row = rows[first + i]
+        for c in range(many):
+            fours[c * LANES + i] = Z[row, c]
+    for c in range(many):
+        t, b = tile[4 * c * LANES : 4 * (c + 1) * LANES], singles[4 * c * LANES : 4 * (c + 1) * LANES]
+        for i in range(LANES):
+            b0, b1, b2, b3 = b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]
+            t[i] = b0
+            t[i + LANES] = b1
+            t[i + 2 * LANES] = b2
+            t[i + 3 * LANES] = b3
 
 
-@njit(cache=True, nogil=True)
-def _distance(x: Any, c: Any) -> Any:  # pragma: no cover - compiled
-    """‖x − c‖ in single precision; sums of every fourth, so that they do not wait for each other."""
-    d = len(x)
-    s0 = s1 = s2 = s3 = np.float32(0.0)
-    j = 0
-    while j + 4 <= d:
-        a0, a1, a2, a3 = x[j] - c[j], x[j + 1] - c[j + 1], x[j + 2] - c[j + 2], x[j + 3] - c[j + 3]
-        s0 += a0 * a0
-        s1 += a1 * a1
-        s2 += a2 * a2
-        s3 += a3 * a3
-        j += 4
-    while j < d:
-        a0 = x[j] - c[j]
-        s0 += a0 * a0
-        j += 1
-    return np.sqrt((s0 + s1) + (s2 + s3))
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def square_of(Z: Any, i: int, C: Any, j: int) -> Any:  # pragma: no cover - compiled
+    """‖z − c‖² in single precision."""
+    z, center = Z[i], C[j]
+    total = np.float32(0.0)
+    for c in range(len(z)):
+        away = z[c] - center[c]
+        total += away * away
+    return total
 
 
 @njit(cache=True, nogil=True)
 def assign_all(
-    Z: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
+    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
     label: Any, upper: Any, lower: Any, start: int, stop: int,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
     """Nearest centre of the rows from start to stop, and bounds of the distances to it and to the second."""
     d = C32.shape[1]
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = spare.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
     rows = np.arange(start, stop)
     for first in range(0, stop - start, LANES):
         width = min(LANES, stop - start - first)
-        padded = (width + 15) // 16 * 16
-        _fill(tile, Z, rows, first, width, padded)
-        _search(tile, padded, C32, half, most, d, s, top, index, slack)
+        fill(tile, spare, singles, fours, rows, first, width)
+        _search(tile, width, C32, half, most, d, s, top, index, slack)
         for i in range(width):
             row = start + first + i
             if slack[i] < FAR:
                 label[row], upper[row], lower[row] = index[i], top[i], top[i + LANES]
             else:
-                label[row], near, far = _exactly(X[row], origin, scale, C)
+                label[row], near, far = _exactly(X, row, origin, scale, C)
                 upper[row], lower[row] = np.float32(near) * UP, np.float32(far) * DOWN
 
 
 @njit(cache=True, nogil=True)
+def _loosen(
+    move: Any, other: Any, apart: Any, label: Any, upper: Any, lower: Any, start: int, rows: Any
+) -> int:  # pragma: no cover - compiled
+    """Bounds after centres have moved; the rows for which they no longer tell that the label stays."""
+    doubt = np.empty(BLOCK, dtype=np.uint8)
+    count = 0
+    for first in range(0, len(label), BLOCK):
+        width = min(BLOCK, len(label) - first)
+        own, up, down = label[first : first + width], upper[first : first + width], lower[first : first + width]
+        for i in range(width):
+            a = np.uint32(own[i])
+            u, v, far = (up[i] + move[a]) * UP, down[i] * DOWN - other[a], apart[a]
+            up[i] = u
+            down[i] = v
+            far = v if v > far else far
+            doubt[i] = np.uint8(u >= far)
+        for i in range(width):
+            rows[count] = start + first + i
+            count += doubt[i]
+    return count
+
+
+@njit(cache=True, nogil=True)
 def assign_again(
-    Z: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
+    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
     between: Any, apart: Any, move: Any, other: Any,
     label: Any, upper: Any, lower: Any, start: int, stop: int, moved: Any, before: Any,
 ) -> int:  # fmt: skip  # pragma: no cover - compiled
@@ -200,13 +264,7 @@ def assign_again(
     """
     k, d = len(C), C32.shape[1]
     rows = np.empty(stop - start, dtype=np.int64)
-    count = 0
-    for i in range(start, stop):
-        a = label[i]
-        u, v = (upper[i] + move[a]) * UP, lower[i] * DOWN - other[a]
-        upper[i], lower[i] = u, v
-        rows[count] = i
-        count += 1 if u >= v and u >= apart[a] else 0
+    count = _loosen(move, other, apart, label[start:stop], upper[start:stop], lower[start:stop], start, rows)
     left = 0
     size = np.zeros(k + 1, dtype=np.int64)
     widest = np.zeros(k, dtype=np.float32)
@@ -215,7 +273,7 @@ def assign_again(
     for m in range(count):
         i = rows[m]
         a = label[i]
-        u = _distance(Z[i], C32[a]) * grow + norm[a] * add + np.float32(1e-17)
+        u = np.sqrt(square_of(Z, i, C32, a)) * grow + norm[a] * add + np.float32(1e-17)
         upper[i] = u
         if u >= lower[i] and u >= apart[a]:
             rows[left] = i
@@ -231,43 +289,51 @@ def assign_again(
         order[place[a]] = rows[m]
         place[a] += 1
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = spare.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
     near_ones, near_C, near_half = np.empty(k, dtype=np.int32), np.empty_like(C32), np.empty_like(half)
-    changed, begin = 0, 0
-    for a in range(k):
-        end = place[a]
-        if end == begin:
-            continue
-        radius = np.float32(3.0) * widest[a]
+    changed, begin, rest = 0, 0, 0
+    for a in range(k + 1):
+        last = a == k  # rows for which all centres are looked at, whatever their own
+        end = rest if last else place[a]
+        begin = 0 if last else begin
+        radius = FAR if last else np.float32(3.0) * widest[a]
         few = 0
         for j in range(k):
             near_ones[few] = j
-            few += 1 if between[a, j] <= radius else 0
+            few += 1 if last or between[a, j] <= radius else 0
+        if not last and 2 * few > k:
+            for m in range(begin, end):
+                rows[rest] = order[m]
+                rest += 1
+            begin = end
+            continue
         full = (few + AT_ONCE - 1) // AT_ONCE * AT_ONCE
-        for m in range(few):
-            near_C[m] = C32[near_ones[m]]
-            near_half[m] = half[near_ones[m]]
-        for m in range(few, full):
-            near_C[m] = np.float32(0.0)
-            near_half[m] = FAR
-        reach = radius * DOWN if few < k else FAR
+        if begin < end:
+            for m in range(few):
+                near_C[m] = C32[near_ones[m]]
+                near_half[m] = half[near_ones[m]]
+            for m in range(few, full):
+                near_C[m] = np.float32(0.0)
+                near_half[m] = FAR
+        source = rows if last else order
         for first in range(begin, end, LANES):
             width = min(LANES, end - first)
-            padded = (width + 15) // 16 * 16
-            _fill(tile, Z, order, first, width, padded)
-            _search(tile, padded, near_C[:full], near_half, most, d, s, top, index, slack)
+            fill(tile, spare, singles, fours, source, first, width)
+            _search(tile, width, near_C[:full], near_half, most, d, s, top, index, slack)
             for i in range(width):
-                row = order[first + i]
-                beyond = reach - upper[row]  # centres that were not looked at are at least so far
+                row = source[first + i]
+                beyond = radius * DOWN - upper[row]  # centres that were not looked at are at least so far
                 if slack[i] < FAR:
                     b, near, far = near_ones[index[i]], top[i], top[i + LANES]
                 else:
-                    exact, near_here, far_here = _exactly(X[row], origin, scale, C)
+                    exact, near_here, far_here = _exactly(X, row, origin, scale, C)
                     b, near, far = np.int32(exact), np.float32(near_here) * UP, np.float32(far_here) * DOWN
                 upper[row], lower[row] = near, min(far, beyond)
-                if b != a:
-                    moved[changed], before[changed] = row, a
+                if b != label[row]:
+                    moved[changed], before[changed] = row, label[row]
                     changed += 1
                     label[row] = b
         begin = end
@@ -282,7 +348,7 @@ def add_all(
     for i in range(start, stop):
         w = weight[i] if len(weight) else 1.0
         if w > 0:
-            _add(X[i], w, origin, scale, pivot[label[i]], S[label[i]], T[label[i]])
+            _add(X, i, w, origin, scale, pivot, label[i], S, T)
 
 
 @njit(cache=True, nogil=True)
@@ -296,20 +362,20 @@ def add_moved(
         a, b = before[m], label[i]
         w = weight[i] if len(weight) else 1.0
         if w > 0:
-            _add(X[i], -w, origin, scale, pivot[a], S[a], T[a])
-            _add(X[i], w, origin, scale, pivot[b], S[b], T[b])
+            _add(X, i, -w, origin, scale, pivot, a, S, T)
+            _add(X, i, w, origin, scale, pivot, b, S, T)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _add(x: Any, w: float, origin: Any, scale: float, p: Any, s: Any, t: Any) -> None:  # pragma: no cover - compiled
-    total = 0.0
+def _add(
+    X: Any, i: int, w: float, origin: Any, scale: float, pivot: Any, a: int, S: Any, T: Any
+) -> None:  # pragma: no cover - compiled
+    x, p, s = X[i], pivot[a], S[a]
     for c in range(len(origin)):
-        away = (x[c] - origin[c]) * scale - p[c]
-        s[c] += w * away
-        total += away * away
-    t[0] += w * total
-    t[1] += w
-    t[2] += 1.0 if w > 0 else -1.0
+        s[c] += w * ((x[c] - origin[c]) * scale - p[c])
+    T[a, 0] += w * square_apart(X, i, origin, scale, pivot, a)
+    T[a, 1] += w
+    T[a, 2] += 1.0 if w > 0 else -1.0
 
 
 @njit(cache=True, nogil=True)
@@ -318,16 +384,16 @@ def own_squares(
 ) -> None:  # pragma: no cover - compiled
     """‖x − c‖² of every row and its own centre."""
     for i in range(start, stop):
-        out[i] = square_apart(X[i], origin, scale, C[label[i]])
+        out[i] = square_apart(X, i, origin, scale, C, label[i])
 
 
 @njit(cache=True, nogil=True)
 def nearer(
-    X: Any, origin: Any, scale: float, c: Any, start: int, stop: int, out: Any
+    X: Any, origin: Any, scale: float, C: Any, j: int, start: int, stop: int, out: Any
 ) -> None:  # pragma: no cover - compiled
-    """The least of what stands in `out` and the square of the distance to c."""
+    """The least of what stands in `out` and the square of the distance to centre j."""
     for i in range(start, stop):
-        out[i] = min(out[i], square_apart(X[i], origin, scale, c))
+        out[i] = min(out[i], square_apart(X, i, origin, scale, C, j))
 
 
 @njit(cache=True, nogil=True)
@@ -335,11 +401,12 @@ def between_centers(C: Any, first: int, last: int, out: Any) -> None:  # pragma:
     """Distances between centres, rounded down, of the rows from first to last."""
     for i in range(first, last):
         for j in range(len(C)):
-            out[i, j] = np.float32(np.sqrt(_square(C[i], C[j]))) * DOWN
+            out[i, j] = np.float32(np.sqrt(_square(C, i, j))) * DOWN
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _square(x: Any, y: Any) -> float:  # pragma: no cover - compiled
+def _square(C: Any, i: int, j: int) -> float:  # pragma: no cover - compiled
+    x, y = C[i], C[j]
     total = 0.0
     for c in range(len(x)):
         total += (x[c] - y[c]) ** 2

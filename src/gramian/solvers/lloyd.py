@@ -148,7 +148,7 @@ class _Work:
         squares = (C * C).sum(axis=1)
         half = np.full(len(single), FAR)
         half[:k] = 0.5 * squares
-        return p.Z, p.X, p.origin, p.scale, C, single, half, float(np.sqrt(squares.max()))
+        return p.Z, p.Z.view(np.complex128), p.X, p.origin, p.scale, C, single, half, float(np.sqrt(squares.max()))
 
     def _search_again(self, afresh: bool) -> int:
         """The same after centres have moved a little; changes of the sums where they are not added up afresh."""
@@ -226,7 +226,7 @@ class _Work:
             if not squares[row] > 0:
                 break
             new[j] = p.inside(p.X[row])
-            parallel_map(lambda ends, c=new[j]: nearer(p.X, p.origin, p.scale, c, *ends, squares), self.parts)
+            parallel_map(lambda ends, j=j: nearer(p.X, p.origin, p.scale, new, j, *ends, squares), self.parts)
 
     def squares(self) -> Floats:
         """‖x − c‖² of every row and the centre of its label."""

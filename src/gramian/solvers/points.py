@@ -15,7 +15,7 @@ PANEL = 1 << 18  # numbers that a thread reads at once
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """X, and Z = (X − origin) · scale in single precision.
+    """X, and Z = (X − origin) · scale in single precision, with columns of zeros up to a multiple of four.
 
     The origin is a multiple of a power of two near the spread of its column, and the scale is a power of two: neither
     rounds anything that matters, so that equal distances stay equal.
@@ -46,7 +46,7 @@ class Points:
         origin = np.where(np.isfinite(origin), origin, 0.0)
         most = float(np.maximum(high - origin, origin - low).max(initial=0.0))
         scale = float(np.ldexp(1.0, int(np.clip(-np.frexp(most)[1], -1000, 1000)))) if 0 < most < np.inf else 1.0
-        Z = np.empty((n, d), dtype=np.float32)
+        Z = np.empty((n, -(-d // 4) * 4), dtype=np.float32)
         parallel_map(lambda i: _moved(X[i : i + size], origin, scale, Z[i : i + size]), starts)
         return cls(X, Z, origin, scale)
 
@@ -82,3 +82,5 @@ def _moved(X: Any, origin: Any, scale: float, Z: Any) -> None:  # pragma: no cov
         x, z = X[i], Z[i]
         for c in range(len(origin)):
             z[c] = np.float32((x[c] - origin[c]) * scale)
+        for c in range(len(origin), len(z)):
+            z[c] = np.float32(0.0)
