@@ -1,0 +1,215 @@
+"""Eigenvalues and eigenvectors of symmetric matrices: of one that is there, or of one that can only be multiplied by.
+
+Nothing here depends on the number of threads: LAPACK runs on one, and products are cut into pieces of fixed size.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sla
+from numpy.typing import NDArray
+
+from gramian.rows import parallel_map, single_threaded_blas
+
+Floats = NDArray[np.float64]
+Times = Callable[[Floats], Floats]
+
+EPS = float(np.finfo(np.float64).eps)
+FEW = 0.25  # share of the eigenvectors up to which they are computed one by one
+SMALL = 1500  # rows up to which a matrix is factored whole
+KRYLOV_SHARE = 0.02  # of the eigenvectors, up to which products with the matrix are the quicker way
+BASIS_CELLS = 30_000_000  # numbers of the basis: beyond, it is restarted sooner
+PANEL = 512  # rows of a piece of a product
+
+
+@dataclass(frozen=True, eq=False)
+class Eigen:
+    """Some eigenvalues of a symmetric matrix, from the outside in, and their eigenvectors.
+
+    Attributes
+    ----------
+    values : array (k,)
+        Decreasing for the largest, increasing for the smallest.
+    vectors : array (n, k)
+        Orthonormal columns.
+    residuals : array (k,)
+        ‖A v − λ v‖, as the solver sees it.
+    products : int
+        Columns that the matrix was multiplied with; 0 where it was factored.
+    converged : bool
+        Whether all residuals are within the tolerance.
+    """
+
+    values: Floats
+    vectors: Floats
+    residuals: Floats
+    products: int
+    converged: bool
+
+
+def eigen(A: Floats, count: int | None = None, *, smallest: bool = False) -> Eigen:
+    """The `count` largest (or smallest) eigenvalues of a symmetric matrix, all by default.
+
+    By LAPACK: all of them by dividing and conquering, few of them one by one; very few of a large matrix by `krylov`.
+
+    >>> import numpy as np
+    >>> eigen(np.diag([1.0, 3.0, 2.0]), 2).values
+    array([3., 2.])
+    """
+    n = len(A)
+    count = n if count is None else min(count, n)
+    if n > SMALL and count <= KRYLOV_SHARE * n and not smallest:
+        found = krylov(matrix_times(A), n, count, max_products=n // 2)
+        if found.converged:
+            return found
+    return _dense(A, count, smallest)
+
+
+def _dense(A: Floats, count: int, smallest: bool) -> Eigen:
+    n = len(A)
+    with single_threaded_blas():
+        if count > FEW * n:
+            values, vectors = sla.eigh(A, driver="evd", check_finite=False)
+            first = slice(0, count) if smallest else slice(n - count, n)
+            values, vectors = values[first], vectors[:, first]
+        else:
+            ends = (0, count - 1) if smallest else (n - count, n - 1)
+            values, vectors = sla.eigh(A, driver="evr", subset_by_index=ends, check_finite=False)
+        if not smallest:
+            values, vectors = values[::-1], vectors[:, ::-1]
+        vectors = np.ascontiguousarray(vectors)
+        residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
+    return Eigen(values.copy(), vectors, residuals, 0, True)
+
+
+def matrix_times(A: Any) -> Times:
+    """Products with a matrix, panel by panel on all threads; in the precision of the matrix."""
+
+    def times(Q: Floats) -> Floats:
+        Q = np.ascontiguousarray(Q, dtype=A.dtype)
+        parts = parallel_map(lambda i: A[i : i + PANEL] @ Q, range(0, A.shape[0], PANEL))
+        return np.concatenate(parts).astype(np.float64, copy=False)
+
+    return times
+
+
+def krylov(
+    times: Times,
+    n: int,
+    count: int,
+    *,
+    tol: float = 1e-10,
+    block: int | None = None,
+    start: Floats | None = None,
+    smallest: bool = False,
+    seed: int = 0,
+    max_products: int | None = None,
+) -> Eigen:
+    """The largest (or smallest) eigenvalues of a symmetric matrix that is known by its products with vectors.
+
+    Block Lanczos, thickly restarted.
+
+    Parameters
+    ----------
+    times : function
+        A Q for Q (n, b).
+    n, count : int
+        Rows of A, and eigenvalues wanted.
+    tol : float
+        Residual ‖A v − λ v‖ at which a pair counts as found, in units of the largest |λ|.
+    block : int, optional
+        Columns multiplied at once.
+    start : array (n, b), optional
+        Vectors near the answer; random ones of `seed` otherwise.
+    max_products : int, optional
+        Columns after which it gives up; 60 (count + block) by default.
+
+    Notes
+    -----
+    Every vector is kept orthogonal to all before, twice; what the basis holds is multiplied by A once. When the basis
+    is full it becomes the best of its vectors, and the next block stays what it would have been. An eigenvalue that
+    repeats is found as often as the block is wide: at least `count` times, up to 32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> A = np.diag(np.arange(100.0))
+    >>> krylov(lambda Q: A @ Q, 100, 3).values.round(8)
+    array([99., 98., 97.])
+    """
+    sign = -1.0 if smallest else 1.0
+    count = min(count, n)
+    width = min(n, (block or _block(count)) if start is None else start.shape[1])
+    most = min(n, max(count + 4 * width, min(3 * count + 12 * width, BASIS_CELLS // max(n, 1))))
+    rng = np.random.default_rng(seed)
+    with single_threaded_blas():
+        first = rng.standard_normal((n, width)) if start is None else np.array(start, dtype=np.float64)
+        V, AV = np.empty((n, most), order="F"), np.empty((n, most), order="F")
+        Q = _orthonormal(first, V[:, :0], rng)[0]
+        m, products, alone = 0, 0, np.nan
+        limit = max_products or 60 * (count + width)
+        while True:
+            b = Q.shape[1]
+            V[:, m : m + b] = Q
+            AV[:, m : m + b] = sign * times(Q)
+            products += b
+            m += b
+            T = V[:, :m].T @ AV[:, :m]
+            theta, Y = np.linalg.eigh(0.5 * (T + T.T))
+            theta, Y = theta[::-1], Y[:, ::-1]
+            k = min(count, m)
+            rest = AV[:, m - b : m] - V[:, :m] @ T[:, m - b :]
+            Q, B = _orthonormal(rest, V[:, :m], rng)
+            # Where A leaves the basis where it is, others of its kind may be outside: random vectors will tell.
+            closed = float(np.abs(B).max(initial=0.0)) <= 100 * EPS * float(np.abs(T).max(initial=0.0))
+            before, alone = alone, float(theta[:k].sum()) if closed else np.nan
+            # All that A makes of the basis and is not in it comes from the last block: so does every residual.
+            size = np.linalg.norm(B @ Y[m - b : m, :k], axis=0)
+            scale = float(np.abs(theta).max(initial=0.0)) or 1.0
+            done = m >= count and bool((size <= 0.5 * tol * scale).all())
+            if closed and not abs(alone - before) <= tol * scale:
+                done = False
+            if done or m >= n or products >= limit:
+                break
+            if m + Q.shape[1] > most:
+                keep = min(count + width, m, most - Q.shape[1])
+                V[:, :keep], AV[:, :keep] = V[:, :m] @ Y[:, :keep], AV[:, :m] @ Y[:, :keep]
+                m = keep
+                Q = _orthonormal(Q, V[:, :m], rng)[0]
+        vectors = V[:, :m] @ Y[:, :k]
+        residuals = np.linalg.norm(AV[:, :m] @ Y[:, :k] - vectors * theta[:k], axis=0)
+    converged = m >= count and bool((residuals <= tol * scale).all())
+    return Eigen(sign * theta[:k], np.ascontiguousarray(vectors), residuals, products, converged)
+
+
+def _block(count: int) -> int:
+    """Columns of a product: enough for the matrix to be worth reading, few enough for the basis to be deep."""
+    return int(min(max(8, count + 2), 32))
+
+
+def _orthonormal(W: Floats, V: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Orthonormal Q, also to V, and B with W = Q B + (what V spans); directions that are missing are random."""
+    n, b = W.shape
+    b = min(b, n - V.shape[1])
+    size = float(np.linalg.norm(W))
+    W = W - V @ (V.T @ W)
+    W -= V @ (V.T @ W)
+    Q, B = np.linalg.qr(W)
+    weak = np.flatnonzero(np.abs(np.diagonal(B)) <= 100 * EPS * size) if size > 0 else np.arange(len(B))
+    weak = weak[weak < b]
+    Q = Q[:, :b]
+    if weak.size:
+        strong = np.setdiff1d(np.arange(b), weak)
+        known = np.column_stack([V, Q[:, strong]])
+        fresh = rng.standard_normal((n, len(weak)))
+        for _ in range(3):
+            fresh -= known @ (known.T @ fresh)
+            fresh = np.linalg.qr(fresh)[0]
+        Q[:, weak] = fresh
+    else:
+        Q -= V @ (V.T @ Q)  # what a nearly dependent block picked up again
+        Q, again = np.linalg.qr(Q)
+        B = again @ B[:b]
+    return Q, B[:b]

@@ -1,0 +1,158 @@
+"""The null of a spectrum: Tracy–Widom against Painlevé II, Marchenko–Pastur and BBP against simulation, digits."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.integrate import quad, solve_ivp
+from scipy.special import airy
+from sklearn.datasets import load_digits
+
+import gramian as gm
+from gramian.spectral.null import noise_median, scrambled
+from gramian.spectral.tracy_widom import tracy_widom
+
+
+def test_tracy_widom_quantiles():
+    # Bejan's table of F₁, to its four digits
+    at = [-3.8954, -3.1804, -2.7824, -1.9104, -1.2686, -0.5923, 0.4501, 0.9793, 2.0234, 3.2724]
+    share = [0.01, 0.05, 0.10, 0.30, 0.50, 0.70, 0.90, 0.95, 0.99, 0.999]
+    below, above = tracy_widom(at)
+    np.testing.assert_allclose(below, share, atol=2e-5)
+    np.testing.assert_allclose(below + above, 1.0, atol=1e-14)
+    assert tracy_widom([-np.inf, -20.0, 200.0, np.inf])[0].tolist() == [0.0, 0.0, 1.0, 1.0]
+
+
+def test_tracy_widom_against_painleve():
+    """F₁² = F₂ exp(−∫q), q the solution of q'' = s q + 2 q³ that is Ai at infinity."""
+    s0 = 6.0
+    tail = [quad(f, s0, 40.0, epsabs=0, epsrel=1e-12)[0] for f in (
+        lambda x: (x - s0) * airy(x)[0] ** 2, lambda x: airy(x)[0] ** 2, lambda x: airy(x)[0],
+    )]  # fmt: skip
+    start = [*airy(s0)[:2], *tail]
+
+    def slope(s, y):
+        return [y[1], s * y[0] + 2 * y[0] ** 3, -y[3], -(y[0] ** 2), -y[0]]
+
+    at = np.array([4.0, 2.0, 0.5, -1.0, -2.5, -4.0])
+    path = solve_ivp(slope, (s0, -4.5), start, method="DOP853", rtol=1e-12, atol=1e-18, t_eval=at)
+    np.testing.assert_allclose(tracy_widom(at)[0], np.exp(-0.5 * (path.y[2] + path.y[4])), atol=1e-9)
+
+
+def test_the_far_tail_keeps_its_digits():
+    s = np.array([10.0, 20.0, 40.0])
+    found = tracy_widom(s)[1]
+    # to first order 1 − F₁ is the trace of the operator, ∫ Ai(2x + s) dx
+    trace = [quad(lambda x, a=a: airy(2 * x + a)[0], 0, 20, epsabs=0, epsrel=1e-10)[0] for a in s]
+    np.testing.assert_allclose(found, trace, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "d"), [(400, 100), (100, 400), (300, 300)])
+def test_noise_fills_the_law_of_marchenko_and_pastur(n, d):
+    rng = np.random.default_rng(0)
+    found = gm.spectrum_test(1.5 * rng.standard_normal((n, d)) + 7.0, scrambles=0, level=1e-4)
+    assert found.noise == pytest.approx(2.25, rel=0.05)
+    assert found.significant == 0
+    low, high = found.edges
+    assert found.edge == high
+    assert found.eigenvalues[0] < high * 1.05
+    assert found.eigenvalues[-1] > low * 0.9 - 0.02
+    assert len(found.eigenvalues) == len(found.p_values) == min(n - 1, d)
+    assert found.threshold == pytest.approx(found.noise * (1 + np.sqrt(d / (n - 1))), rel=1e-12)
+    values = np.linalg.svd(rng.standard_normal((2000, 500)), compute_uv=False) ** 2 / 2000
+    assert np.median(values) == pytest.approx(noise_median(0.25), rel=0.01)
+
+
+def test_level_is_kept():
+    rng = np.random.default_rng(1)
+    hits = sum(gm.spectrum_test(rng.standard_normal((120, 40)), scrambles=0).significant > 0 for _ in range(200))
+    assert hits <= 22  # 10 are expected; more than 22 once in ten thousand
+
+
+def spiked(seed, n, d, variance):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    v = rng.standard_normal(d)
+    v /= np.linalg.norm(v)
+    return X + (np.sqrt(variance) - 1.0) * np.outer(X @ v, v), v
+
+
+@pytest.mark.parametrize(("n", "d"), [(2000, 500), (400, 800)])
+def test_a_spike_appears_beyond_the_threshold(n, d):
+    """A direction of variance 1 + h leaves the noise where h > √(d/n), at (1 + h)(1 + d/(n h)) and not before."""
+    root = np.sqrt(d / n)
+    below, _ = spiked(0, n, d, 1.0 + 0.5 * root)
+    found = gm.spectrum_test(below, scrambles=0, level=1e-4)
+    assert found.significant == 0
+    for times in (2.0, 4.0):
+        h = times * root
+        X, v = spiked(1, n, d, 1.0 + h)
+        model = gm.PCA(1).fit(X)
+        found = gm.spectrum_test(X, scrambles=0, level=1e-4)
+        assert found.significant == 1
+        assert found.eigenvalues[0] == pytest.approx((1 + h) * (1 + d / (n * h)), rel=0.12)
+        assert found.spikes[0] == pytest.approx(1 + h, rel=0.2)
+        assert found.cosines[0] == pytest.approx(abs(model.components_[0] @ v), abs=0.08)
+        assert found.eigenvalues[0] > found.edge > found.threshold
+        np.testing.assert_allclose(model.null_.eigenvalues, found.eigenvalues[: len(model.null_.eigenvalues)])
+
+
+def test_digits_against_scrambled_digits():
+    """Few directions of digits are above scrambled ones, whose spectrum is that of columns of unequal variance."""
+    X = load_digits().data
+    found = gm.spectrum_test(X, scrambles=5)
+    model = gm.PCA().fit(X)
+    assert found.scrambled.shape == (5, 61)
+    assert found.scrambled.sum(axis=1) == pytest.approx(found.eigenvalues.sum())
+    assert 5 <= found.above_scrambled <= 15
+    assert found.above_scrambled < found.significant == model.n_components_ == model.null_.significant
+    scaled = gm.spectrum_test(gm.StandardScaler().fit_transform(X[:, X.std(axis=0) > 0]), scrambles=5)
+    # columns of unit variance that are scrambled are noise: their edge is the edge of the law
+    assert scaled.scrambled[:, 0].mean() == pytest.approx((1 + np.sqrt(61 / 1796)) ** 2, rel=0.1)
+    assert scaled.above_scrambled >= 10
+    text = str(found)
+    assert "1797 rows × 61 columns" in text
+    assert "scrambled" in text
+    assert "more" in text
+    assert repr(found) == text
+
+
+def test_sources_and_weights():
+    X = spiked(2, 300, 20, 4.0)[0]
+    w = np.random.default_rng(0).integers(0, 3, 300)
+    a = gm.spectrum_test(X, sample_weight=w)
+    b = gm.spectrum_test(np.repeat(X, w, axis=0), scrambles=2)
+    np.testing.assert_allclose(a.eigenvalues, b.eigenvalues, rtol=1e-10)
+    np.testing.assert_allclose(a.p_values, b.p_values, rtol=1e-6)
+    assert a.scrambled is None
+    assert a.above_scrambled is None
+    assert "scrambled" not in str(a)
+    np.testing.assert_allclose(gm.spectrum_test(gm.moments(X, sample_weight=w)).eigenvalues, a.eigenvalues, rtol=1e-10)
+    sparse = gm.spectrum_test(sp.random(200, 30, 0.2, random_state=0, format="csr"), scrambles=3)
+    assert sparse.scrambled.shape == (3, 30)
+    same = gm.spectrum_test(X, scrambles=2, random_state=3).scrambled
+    np.testing.assert_array_equal(same, gm.spectrum_test(X, scrambles=2, random_state=3).scrambled)
+    assert gm.spectrum_test(X, scrambles=1, random_state=np.random.RandomState(0)).scrambled.shape == (1, 20)
+    with pytest.raises(ValueError, match="hold their weights"):
+        gm.spectrum_test(gm.moments(X), sample_weight=w)
+    with pytest.raises(ValueError, match="level is 2"):
+        gm.spectrum_test(X, level=2)
+
+
+def test_scrambling_keeps_every_column():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.uniform(size=(50, 6)) < 0.4, rng.standard_normal((50, 6)), 0.0)
+    for given in (X, sp.csr_array(X)):
+        mixed = scrambled(given, rng)
+        mixed = mixed.toarray() if sp.issparse(mixed) else mixed
+        np.testing.assert_array_equal(np.sort(mixed, axis=0), np.sort(X, axis=0))
+        assert (mixed != X).any()
+
+
+def test_tables_without_noise():
+    flat = np.outer(np.arange(10.0), [1.0, 2.0, 3.0, 4.0])
+    found = gm.spectrum_test(flat)
+    assert found.significant == 1
+    np.testing.assert_allclose(found.spikes, found.eigenvalues[:1] * 10 / 9)
+    assert found.cosines.tolist() == [1.0]
+    assert gm.spectrum_test(np.ones((4, 3))).significant == 0
+    assert gm.spectrum_test([[1.0, 2.0]]).significant == 0
