@@ -39,6 +39,19 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
+        "gramian.structures": [
+            "CompetitiveLearning",
+            "GaussianMixture",
+            "KCircles",
+            "KEllipses",
+            "KGaussians",
+            "KLines",
+            "KMeans",
+            "KMedians",
+            "KPlanes",
+            "StudentTMixture",
+            "Structures",
+        ],
     },
     {
         "charts": "gramian.charts",
@@ -50,5 +63,6 @@ __getattr__, __dir__, __all__ = attach(
         "priors": "gramian.objective.priors",
         "selection": "gramian.selection",
         "solvers": "gramian.solvers",
+        "structures": "gramian.structures",
     },
 )
