@@ -40,6 +40,19 @@ __getattr__, __dir__, __all__ = attach(
             "TunedThreshold",
         ],
         "gramian.spectral": ["PCA", "spectrum_test"],
+        "gramian.structures": [
+            "CompetitiveLearning",
+            "GaussianMixture",
+            "KCircles",
+            "KEllipses",
+            "KGaussians",
+            "KLines",
+            "KMeans",
+            "KMedians",
+            "KPlanes",
+            "StudentTMixture",
+            "Structures",
+        ],
     },
     {
         "charts": "gramian.charts",
@@ -51,5 +64,6 @@ __getattr__, __dir__, __all__ = attach(
         "priors": "gramian.objective.priors",
         "selection": "gramian.selection",
         "solvers": "gramian.solvers",
+        "structures": "gramian.structures",
     },
 )

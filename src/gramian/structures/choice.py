@@ -1,0 +1,230 @@
+"""How many clusters: criteria along their number, each fit started from the one before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian import parameters
+from gramian.rows import scan
+from gramian.structures.information import bayes
+from gramian.structures.loop import Outcome
+from gramian.structures.restarts import Search
+from gramian.structures.start import SHAPE_SAMPLE, Sample, extended
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+CRITERIA = ("bic", "elbow", "gap", "penalty", "silhouette", "stability")
+SAMPLE = 2000  # rows that are compared in pairs, or fitted again and again
+REPEATS = 10  # reference tables of the gap, and pairs of halves of the stability
+FRESH = 3  # starts of each number of clusters, the one before extended among them
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The criterion along the number of clusters, and the number chosen.
+
+    Attributes
+    ----------
+    criterion : str
+    n_clusters, values : arrays
+        Numbers tried and their values; NaN where the criterion has none.
+    errors : array or None
+        Standard errors of the values, where they come from repetitions.
+    objectives : array
+        What the fits minimise.
+    chosen : int
+        The number of clusters.
+    """
+
+    criterion: str
+    n_clusters: Ints
+    values: Floats
+    errors: Floats | None
+    objectives: Floats
+    chosen: int
+
+    def __str__(self) -> str:
+        text = f"{self.chosen} clusters by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
+        return text + ("; the most tried" if self.chosen == self.n_clusters[-1] > 1 else "")
+
+
+@dataclass(eq=False)
+class Task:
+    """What is to be chosen, and how."""
+
+    search: Search
+    template: Any
+    criterion: Any
+    most: Any
+    penalty: Any
+
+    def __post_init__(self) -> None:
+        parameters.choice("criterion", self.criterion, CRITERIA)
+        parameters.whole("max_clusters", self.most, low=1)
+        if self.penalty != "auto":
+            parameters.number("penalty", self.penalty, low=0.0)
+        if self.search.rule.opens() and hasattr(self.search.rule, "penalty"):
+            raise ValueError("The rule 'rival' finds the number of clusters itself: give n_clusters, more than needed.")
+        if not isinstance(self.search.init, str):
+            raise ValueError('init has a fixed number of clusters; with n_clusters="auto" give a word.')
+        distances = not self.template.density and not self.search.rule.soft
+        if self.criterion in ("gap", "penalty") and not distances:
+            raise ValueError(f'criterion "{self.criterion}" compares distances; of densities give "bic".')
+
+
+def chosen(task: Task) -> tuple[Outcome, Choice]:
+    """The outcome of the best number of clusters by the criterion."""
+    tried = list(range(1, min(int(task.most), task.search.used) + 1))
+    outcomes = along(task.search, task.template, tried)
+    tried = tried[: len(outcomes)]
+    objectives = np.array([each.value for each in outcomes])
+    values, errors, best = RULES[task.criterion](task, outcomes, objectives)
+    choice = Choice(task.criterion, np.array(tried), values, errors, objectives, tried[best])
+    return outcomes[best], choice
+
+
+def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
+    """Outcomes for every number: each starts from the one before with one structure more, or afresh."""
+    search = replace(search, n_init=min(search.n_init, FRESH))
+    found: list[Outcome] = []
+    for k in tried:
+        sample = Sample(search.rows, SHAPE_SAMPLE, search.rng)
+        warm = extended(found[-1].state.structures, template, sample, search.rng) if found else None
+        outcome = search.best([template] * k, warm)
+        if not search.rule.soft and len(np.unique(outcome.labels)) < k:
+            break  # no more distinct rows
+        found.append(outcome)
+    return found
+
+
+def _elbow(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+    """Farthest below the chord from the first to the last."""
+    k = np.arange(len(values))
+    chord = values[0] + (values[-1] - values[0]) * k / max(len(values) - 1, 1)
+    return values, None, int((chord - values).argmax())
+
+
+def _penalty(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+    """Objective + λk; by default λ is what BIC would charge, the noise being that of the most clusters."""
+    d, weight = task.search.rows.d, task.search.loop.weight
+    charge = task.penalty
+    if charge == "auto":
+        free = max(weight * task.template.codimension(d) - len(values) * task.template.parameters(d), 1.0)
+        charge = values[-1] / free * (task.template.parameters(d) + 1) * np.log(weight)
+    found = values + charge * np.arange(1, len(values) + 1)
+    return found, None, int(found.argmin())
+
+
+def _bic(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+    found = np.array([bayes(each, task.search.rows.d, task.search.loop.weight) for each in outcomes])
+    return found, None, int(found.argmin())
+
+
+def _sampled(task: Task) -> tuple[Any, Floats, Ints]:
+    """Rows to compare, their weights and places."""
+    block = task.search.rows.collect()
+    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
+    index = np.flatnonzero(weight > 0)
+    if len(index) > SAMPLE:
+        index = np.sort(task.search.rng.choice(index, SAMPLE, replace=False))
+    return block.X[index], weight[index], index
+
+
+def _silhouette(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+    from sklearn.metrics import pairwise_distances
+
+    X, weight, index = _sampled(task)
+    apart = pairwise_distances(X)
+    found = np.full(len(outcomes), np.nan)
+    for i, outcome in enumerate(outcomes):
+        labels = outcome.labels[index]
+        if len(np.unique(labels)) > 1:
+            found[i] = silhouette(apart, labels, weight)
+    return found, None, int(np.nanargmax(found)) if np.isfinite(found).any() else 0
+
+
+def silhouette(apart: Floats, labels: Ints, weight: Floats) -> float:
+    """The weighted mean of (b − a)/max(a, b), from distances in pairs; weights are counts."""
+    _, labels = np.unique(labels, return_inverse=True)
+    owns = np.zeros((len(labels), labels.max() + 1))
+    rows = np.arange(len(labels))
+    owns[rows, labels] = weight
+    mass, sums = owns.sum(axis=0), apart @ owns
+    inner = sums[rows, labels] / np.maximum(mass[labels] - 1.0, 1e-300)
+    outer = sums / mass
+    outer[rows, labels] = np.inf
+    other = outer.min(axis=1)
+    size = np.maximum(inner, other)
+    scores = np.where((mass[labels] > 1.0) & (size > 0), (other - inner) / np.where(size > 0, size, 1.0), 0.0)
+    return float(weight @ scores / weight.sum())
+
+
+def _gap(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
+    """log objective below that of rows spread evenly over a box along the principal directions."""
+    X, weight, _ = _sampled(task)
+    if task.search.rows.is_sparse:
+        raise ValueError('criterion "gap" spreads rows over a box, which sparse rows do not fill; give "bic".')
+    X = np.asarray(X, dtype=np.float64)
+    mean = weight @ X / weight.sum()
+    _, turn = np.linalg.eigh((weight[:, None] * (X - mean)).T @ (X - mean))
+    turned = (X - mean) @ turn
+    low, high = turned.min(axis=0), turned.max(axis=0)
+    tiny = 1e-300
+    logs = np.empty((REPEATS, len(outcomes)))
+    tried = list(range(1, len(outcomes) + 1))
+    for repeat in range(REPEATS):
+        even = mean + task.search.rng.uniform(low, high, turned.shape) @ turn.T
+        fits = along(_search_of(task.search, even, weight), task.template, tried)
+        found = np.array([each.value for each in fits] + [fits[-1].value] * (len(tried) - len(fits)))
+        logs[repeat] = np.log(np.maximum(found, tiny) / weight.sum())
+    gaps = logs.mean(axis=0) - np.log(np.maximum(values, tiny) / task.search.loop.weight)
+    errors = logs.std(axis=0) * np.sqrt(1.0 + 1.0 / REPEATS)
+    enough = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
+    return gaps, errors, int(enough[0]) if len(enough) else len(gaps) - 1
+
+
+def _stability(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
+    """Agreement of two fits to halves of the rows: the most clusters within a standard error of the best."""
+    from sklearn.metrics import adjusted_rand_score
+
+    X, weight, _ = _sampled(task)
+    tried = list(range(1, len(outcomes) + 1))
+    agreed = np.full((REPEATS, len(outcomes)), np.nan)
+    for repeat in range(REPEATS):
+        order = task.search.rng.permutation(len(weight))
+        halves = [order[: len(order) // 2], order[len(order) // 2 :]]
+        fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
+        for i, pair in enumerate(zip(*fits, strict=False)):
+            if i:
+                agreed[repeat, i] = adjusted_rand_score(*(_owners(each, X) for each in pair))
+    counted = np.isfinite(agreed).sum(axis=0)
+    means = np.array([agreed[:, i][np.isfinite(agreed[:, i])].mean() if n else np.nan for i, n in enumerate(counted)])
+    errors = np.array(
+        [agreed[:, i][np.isfinite(agreed[:, i])].std() / np.sqrt(n) if n else np.nan for i, n in enumerate(counted)]
+    )
+    if not np.isfinite(means).any():
+        return means, errors, 0
+    best = int(np.nanargmax(means))
+    return means, errors, int(np.flatnonzero(np.nan_to_num(means, nan=-1.0) >= means[best] - errors[best])[-1])
+
+
+def _owners(outcome: Outcome, X: Any) -> Ints:
+    return np.column_stack([each.loss(X) for each in outcome.state.structures]).argmin(axis=1)
+
+
+def _search_of(search: Search, X: Any, weight: Floats) -> Search:
+    """The same search on other rows."""
+    return replace(search, rows=scan(X, sample_weight=weight), used=len(weight))
+
+
+RULES: dict[str, Callable[[Task, list[Outcome], Floats], tuple[Floats, Floats | None, int]]] = {
+    "bic": _bic,
+    "elbow": _elbow,
+    "gap": _gap,
+    "penalty": _penalty,
+    "silhouette": _silhouette,
+    "stability": _stability,
+}

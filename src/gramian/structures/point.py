@@ -1,0 +1,103 @@
+"""A point: the mean of its rows, or their median."""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian import parameters
+from gramian.structures.structure import Structure
+from gramian.structures.summaries import Gathered, Totals
+
+Floats = NDArray[np.float64]
+LOSSES = ("squared", "absolute")
+
+
+@dataclass(eq=False)
+class Point(Structure):
+    """A point: the mean minimises Σw ‖x − c‖², the median of every column Σw ‖x − c‖₁.
+
+    Parameters
+    ----------
+    error : "squared" or "absolute"
+
+    Attributes
+    ----------
+    center_ : array (d,)
+
+    Examples
+    --------
+    >>> Point().fit([[0.0, 1.0], [2.0, 1.0], [7.0, 1.0]]).center_
+    array([3., 1.])
+    >>> Point("absolute").fit([[0.0, 1.0], [2.0, 1.0], [7.0, 1.0]]).center_
+    array([2., 1.])
+    """
+
+    error: str = "squared"
+    takes_sparse: ClassVar[bool] = True
+
+    @property
+    def power(self) -> int:  # type: ignore[override]
+        return 2 if self.error == "squared" else 1
+
+    def check(self, d: int) -> None:
+        parameters.choice("error", self.error, LOSSES)
+
+    def loss(self, X: Any) -> Floats:
+        return self._squares(X) if self.error == "squared" else self._absolutes(X)
+
+    def _squares(self, X: Any) -> Floats:
+        if sp.issparse(X):
+            own = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
+            return np.maximum(own - 2.0 * (X @ self.center_) + self.center_ @ self.center_, 0.0)
+        away = X - self.center_
+        return np.einsum("ij,ij->i", away, away)
+
+    def _absolutes(self, X: Any) -> Floats:
+        if not sp.issparse(X):
+            return np.abs(X - self.center_).sum(axis=1)
+        at = self.center_[X.indices]
+        more = sp.csr_array((np.abs(X.data - at) - np.abs(at), X.indices, X.indptr), shape=X.shape)
+        return np.maximum(np.asarray(more.sum(axis=1)).reshape(-1) + np.abs(self.center_).sum(), 0.0)
+
+    def gather(self, X: Any, weight: Floats) -> Any:
+        return Totals.of(X, weight) if self.error == "squared" else Gathered.of(X, weight)
+
+    def _learn(self, summary: Any) -> None:
+        self.center_ = summary.sum / summary.weight if self.error == "squared" else median(*summary.rows())
+
+    def through(self, x: Floats) -> "Point":
+        found = copy(self)
+        found.center_ = np.array(x, dtype=np.float64)
+        return found
+
+    def parameters(self, d: int) -> int:
+        return d
+
+
+def median(X: Any, weight: Floats) -> Floats:
+    """Weighted median of every column; the middle of the two where half the weight lies on either side."""
+    if not sp.issparse(X):
+        return np.array([_median(X[:, j], weight) for j in range(X.shape[1])])
+    columns, total = X.tocsc(), float(weight.sum())
+    found = np.zeros(X.shape[1])
+    for j in range(X.shape[1]):
+        part = slice(columns.indptr[j], columns.indptr[j + 1])
+        own = weight[columns.indices[part]]
+        rest = total - float(own.sum())  # of the zeros that are not stored
+        found[j] = _median(np.append(columns.data[part], 0.0), np.append(own, max(rest, 0.0)))
+    return found
+
+
+def _median(values: Floats, weight: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    order = order[weight[order] > 0]
+    below = np.cumsum(weight[order])
+    half = 0.5 * below[-1]
+    first = int(np.searchsorted(below, half * (1.0 - 1e-12)))
+    if abs(below[first] - half) <= 1e-12 * below[-1] and first + 1 < len(order):
+        return float(0.5 * (values[order[first]] + values[order[first + 1]]))
+    return float(values[order[first]])

@@ -1,0 +1,65 @@
+"""Several starts, and the best of what they lead to."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gramian.rows import Rows
+from gramian.structures.assignments import Assignment
+from gramian.structures.information import bayes
+from gramian.structures.loop import Loop, Outcome
+from gramian.structures.start import seeds
+
+NAMES = {True: "EM", False: "alternation"}
+REASONS = {
+    True: "every structure has a share of every row, and every pass raises the likelihood",
+    False: "rows go to their structure and structures to their rows, and every pass lowers the objective",
+}
+
+
+@dataclass(eq=False)
+class Search:
+    """Rows and a rule, and how starts are made."""
+
+    rows: Rows
+    rule: Assignment
+    variance: float
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    used: int
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.loop = Loop(self.rows, self.rule, self.variance)
+
+    @property
+    def solver(self) -> tuple[str, str]:
+        return NAMES[self.rule.soft], REASONS[self.rule.soft]
+
+    def best(self, templates: list[Any], warm: list[Any] | None = None) -> Outcome:
+        """The best outcome of all starts; `warm` is one more. Starts that cannot differ are made once."""
+        once = not isinstance(self.init, str) or self.init == "farthest" or len(templates) == 1
+        starts = [] if warm is None else [warm]
+        found = None
+        for trial in range(1 if once else self.n_init):
+            start = seeds(templates, self.rows, self.init, self.rng) if trial or not starts else starts[0]
+            outcome = self.run(start)
+            if found is None or self._rank(outcome) < self._rank(found):
+                found = outcome
+        assert found is not None
+        return found
+
+    def run(self, structures: list[Any]) -> Outcome:
+        """The loop from one start."""
+        # Dense rows whose structures are means go to the compiled loop here: solvers.lloyd(X, weight, centers, …).
+        loop = self.loop
+        loop.labels = np.full(self.rows.n, -1, dtype=np.int64)
+        loop.scores = np.empty(self.rows.n)
+        return loop.run(loop.start(structures), max_iter=self.max_iter, tol=self.tol)
+
+    def _rank(self, outcome: Outcome) -> float:
+        """What the best start has least of; numbers of clusters that a rule found are compared by their BIC."""
+        return bayes(outcome, self.rows.d, self.loop.weight) if self.rule.opens() else outcome.value

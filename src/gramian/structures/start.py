@@ -1,0 +1,201 @@
+"""Where a loop starts: structures grown one by one where the rows fit worst, or from a division of the rows."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian import parameters
+from gramian.rows import Rows
+from gramian.structures.assignments import Nearest
+from gramian.structures.loop import Loop, shared
+from gramian.structures.point import Point
+from gramian.structures.structure import Structure, dense, weights
+
+Floats = NDArray[np.float64]
+INITS = ("k-means++", "farthest", "random")
+SAMPLE = 8192  # rows that points grow from; of other structures fewer, which are compared more often
+SHAPE_SAMPLE = 1024
+SHAPE_TRIALS = 12
+WARM_PASSES = 30  # of k-means, whose parts densities start from
+
+
+class Sample:
+    """Rows of positive weight to start from: all, or some drawn at random; missing numbers are column means."""
+
+    def __init__(self, rows: Rows, most: int, rng: np.random.Generator) -> None:
+        block = rows.collect()
+        weight = weights(block)
+        index = np.flatnonzero(weight > 0)
+        if len(index) > most:
+            index = np.sort(rng.choice(index, most, replace=False))
+        X = block.X
+        X = dense(X if len(index) == X.shape[0] else X[index])
+        if not sp.issparse(X) and np.isnan(X).any():
+            gone = np.isnan(X)
+            count = np.maximum((~gone).sum(axis=0), 1)
+            X = np.where(gone, np.where(gone, 0.0, X).sum(axis=0) / count, X)
+        self.X, self.weight = X, weight[index]
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def row(self, i: int) -> Floats:
+        found = self.X[[i]]
+        return np.asarray(found.toarray() if sp.issparse(found) else found).reshape(-1)
+
+
+def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
+    """Fitted structures to start from, one for every template."""
+    if isinstance(how, list | tuple) and how and all(isinstance(each, Structure) for each in how):
+        return given(templates, list(how))
+    shapes = any(each.grows == "sample" and each.least(rows.d) > 1 for each in templates)
+    sample = Sample(rows, SHAPE_SAMPLE if shapes else SAMPLE, rng)
+    parts = any(each.grows == "part" for each in templates)
+    if not isinstance(how, str):
+        return from_centers(templates, sample, centers_of(how, len(templates), rows.d))
+    parameters.choice("init", how, INITS)
+    if parts:
+        points = grown([Point()] * len(templates), sample, how, rng)
+        return from_centers(templates, sample, settled(points, sample))
+    return grown(templates, sample, how, rng)
+
+
+def given(templates: list[Any], structures: list[Any]) -> list[Any]:
+    """Structures that were fitted before, one for every template."""
+    if len(structures) != len(templates):
+        raise ValueError(f"init has {len(structures)} structures, and n_clusters is {len(templates)}.")
+    for template, each in zip(templates, structures, strict=True):
+        if type(template) is not type(each):
+            raise TypeError(f"init has {each!r} where the model has {template!r}; give fitted structures of its kind.")
+    known = [copy(each) for each in structures]
+    for template, each in zip(templates, known, strict=True):
+        vars(each).update(vars(template))
+    return known
+
+
+def centers_of(how: Any, k: int, d: int) -> Floats:
+    """Centres to start from, checked."""
+    found = np.asarray(how, dtype=np.float64)
+    if found.shape != (k, d):
+        raise ValueError(
+            f"init has shape {found.shape}; it must be one of {', '.join(map(repr, INITS))}, a list of fitted "
+            f"structures, or an array of centres of shape ({k}, {d})."
+        )
+    if not np.isfinite(found).all():
+        raise ValueError("init holds NaN or infinity; centres must be finite numbers.")
+    return found
+
+
+def settled(points: list[Any], sample: Sample) -> Floats:
+    """Centres of k-means on the sample."""
+    from gramian.rows import scan
+
+    loop = Loop(scan(sample.X, sample_weight=sample.weight), Nearest(), 1.0)
+    outcome = loop.run(loop.start(points), max_iter=WARM_PASSES, tol=1e-4)
+    return np.array([each.center_ for each in outcome.state.structures])
+
+
+def from_centers(templates: list[Any], sample: Sample, centers: Floats) -> list[Any]:
+    """Structures fitted to the rows nearest to each centre."""
+    points = [Point().through(center) for center in centers]
+    owners = np.column_stack([point.loss(sample.X) for point in points]).argmin(axis=1)
+    parts = [np.flatnonzero(owners == j) for j in range(len(templates))]
+    there = np.array([len(part) > 0 for part in parts])
+    gathered = [
+        template.gather(sample.X[part], sample.weight[part]) if len(part) else None
+        for template, part in zip(templates, parts, strict=True)
+    ]
+    found = []
+    for j, (template, summary) in enumerate(zip(templates, shared(templates, gathered, there), strict=True)):
+        if isinstance(template, Point):
+            found.append(template.through(centers[j]))
+        elif summary is not None:
+            found.append(template.refitted(summary))
+        else:
+            found.append(template.refitted(template.gather(sample.X, sample.weight)).through(centers[j]))
+    return found
+
+
+def extended(structures: list[Any], template: Any, sample: Sample, rng: np.random.Generator) -> list[Any]:
+    """Structures and one more: where those before it fit worst, or of a density, about the row that fits worst."""
+    nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
+    if not template.density:
+        return grown([template], sample, "k-means++", rng, structures)
+    broad = template.refitted(template.gather(sample.X, sample.weight))
+    return [*structures, broad.through(sample.row(int(nearest.argmax())))]
+
+
+def grown(templates: list[Any], sample: Sample, how: str, rng: np.random.Generator, before: Any = ()) -> list[Any]:
+    """Structures one by one, each the best of some fitted to rows that those before it fit badly.
+
+    For points this is k-means++ with several trials; "farthest" takes the worst row of all, "random" any.
+    """
+    middle = Point("squared" if templates[0].power == 2 else "absolute")
+    nearest = middle.refitted(middle.gather(sample.X, sample.weight)).loss(sample.X)
+    found: list[Any] = list(before)
+    first = not found
+    if found:
+        nearest = np.column_stack([each.loss(sample.X) for each in found]).min(axis=1)
+    taken = np.zeros(len(sample), dtype=bool)
+    order = _order(templates, how, rng)
+    few = how != "k-means++" or (len(order) > 1 and rng.random() < 0.5)  # the best of many is the same trap every time
+    for template in (templates[j] for j in order):
+        size = template.least(sample.X.shape[1])
+        trials = SHAPE_TRIALS if size > 1 else 2 + int(np.log(len(templates)))
+        if few and (size > 1 or how != "k-means++"):
+            trials = 1
+        best = None
+        for trial in range(trials):
+            seed = _seed(sample, nearest, taken, how, rng)
+            mates = _mates(sample, seed, size, nearest, trial, how, rng)
+            candidate = template.sketch(sample.X[mates], sample.weight[mates])
+            losses = candidate.loss(sample.X)
+            lowered = losses if first and size == 1 else np.minimum(nearest, losses)
+            total = float(sample.weight @ lowered)
+            if best is None or total < best[0]:
+                best = (total, candidate, lowered, seed)
+        assert best is not None
+        found.append(best[1])
+        nearest, taken[best[3]], first = best[2], True, False
+    new = dict(zip(order, found[len(before) :], strict=True))
+    return [*before, *(new[j] for j in range(len(templates)))]
+
+
+def _order(templates: list[Any], how: str, rng: np.random.Generator) -> list[int]:
+    """Structures of several kinds grow in any order."""
+    mixed = len({repr(each) for each in templates}) > 1 and how != "farthest"
+    return [int(j) for j in rng.permutation(len(templates))] if mixed else list(range(len(templates)))
+
+
+def _seed(sample: Sample, nearest: Floats, taken: Any, how: str, rng: np.random.Generator) -> int:
+    if how == "farthest":
+        return int(nearest.argmax())
+    chances = sample.weight * (nearest if how == "k-means++" else ~taken)
+    total = np.cumsum(chances)
+    if not total[-1] > 0:  # every row is fitted already
+        total = np.cumsum(sample.weight)
+    return min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(sample) - 1)
+
+
+def _mates(
+    sample: Sample, seed: int, size: int, nearest: Floats, trial: int, how: str, rng: np.random.Generator
+) -> Any:
+    """Rows that a structure is sketched from: the seed, and neighbours of it or others that fit badly."""
+    n = len(sample)
+    if size == 1 or n <= size:
+        return np.array([seed]) if size == 1 else np.arange(n)
+    away = sample.X - sample.X[seed]
+    near = np.argsort(np.einsum("ij,ij->i", away, away), kind="stable")
+    if how == "farthest":
+        return near[: 2 * size]
+    if trial % 2 and nearest.sum() > 0:
+        chances = sample.weight * nearest
+        chances[seed] = 0.0
+        if np.count_nonzero(chances) >= size - 1:
+            others = rng.choice(n, size - 1, replace=False, p=chances / chances.sum())
+            return np.append(seed, others)
+    pool = near[1 : 1 + max(3 * size, n // 20)]
+    return np.append(seed, rng.choice(pool, min(size, len(pool)), replace=False))

@@ -1,0 +1,147 @@
+"""`Structure`: how far a row is from it, and how it is refitted to weighted rows. All clustering is made of these."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.rows import Rows, scan
+
+Floats = NDArray[np.float64]
+
+
+class Structure(ABC):
+    """One structure for one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
+
+    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. What is learned ends in
+    an underscore.
+    """
+
+    density: ClassVar[bool] = False  # its loss is −log of a density
+    power: ClassVar[int] = 2  # of the distance, in the loss
+    takes_sparse: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = False
+    grows: ClassVar[str] = "sample"  # a first fit is to a few rows, or to a "part" that k-means found
+
+    # what a structure says
+
+    @abstractmethod
+    def loss(self, X: Any) -> Floats:
+        """What the loop minimises for every row: the squared distance, or −log density."""
+
+    @abstractmethod
+    def gather(self, X: Any, weight: Floats) -> Any:
+        """What a pass adds up to refit it: anything with `+`."""
+
+    @abstractmethod
+    def _learn(self, summary: Any) -> None:
+        """Set what is learned from a summary; never worse on its rows than what was learned before."""
+
+    @abstractmethod
+    def through(self, x: Floats) -> "Structure":
+        """The same structure moved so that x lies on it."""
+
+    @abstractmethod
+    def parameters(self, d: int) -> int:
+        """Free numbers of it in d dimensions."""
+
+    def codimension(self, d: int) -> int:
+        """Directions in which rows can lie off it."""
+        return d
+
+    def least(self, d: int) -> int:
+        """Rows that determine it."""
+        return 1
+
+    def check(self, d: int) -> None:  # noqa: B027  nothing to refuse, unless a structure says so
+        """Raise where its parameters do not fit d columns."""
+
+    def prepared(self, spread: Floats) -> "Structure":
+        """A copy that knows the standard deviation of each column of the data it is one of several structures of."""
+        return copy(self)
+
+    def together(self, summaries: list[Any]) -> list[Any]:
+        """Summaries of all structures of this kind in a model, where they share something."""
+        return summaries
+
+    def fused(self, state: Any, loop: Any) -> Any:
+        """A pass over a block for all structures of a soft state at once, where that is faster; else None."""
+        return None
+
+    def sketch(self, X: Any, weight: Floats) -> Self:
+        """A first, rough fit to a few rows."""
+        return self.refitted(self.gather(X, weight))
+
+    # what is derived
+
+    def fit(self, X: Any, sample_weight: Any = None) -> Self:
+        """Fit it alone to all rows.
+
+        Parameters
+        ----------
+        X : array (n, d), data frame or Rows
+        sample_weight : array (n,), optional
+            Weights are counts.
+        """
+        rows = X if isinstance(X, Rows) else scan(X, sample_weight=sample_weight)
+        if rows.is_sparse and not self.takes_sparse:
+            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
+        self.refuse(rows)
+        self.check(rows.d)
+        self._fit_alone(rows)
+        return self
+
+    def refuse(self, rows: Rows) -> None:
+        """Raise where numbers are infinite, or missing where it cannot do without them."""
+        if rows.sum(lambda block: unusable(block.X, self.takes_missing)):
+            rows.refuse_nonfinite()
+
+    def _fit_alone(self, rows: Rows) -> None:
+        self._learn(rows.sum(lambda block: self.gather(dense(block.X), weights(block))))
+
+    def refitted(self, summary: Any) -> Self:
+        """A copy that is fitted to a summary."""
+        found = copy(self)
+        found._learn(summary)
+        return found
+
+    def _rows(self, X: Any) -> Any:
+        """New rows to compare with it, checked."""
+        if not hasattr(self, self._learned):
+            raise ValueError(f"{self!r} is not fitted yet: call fit first.")
+        rows = scan(X)
+        self.refuse(rows)
+        d = len(getattr(self, self._learned))
+        if rows.d != d:
+            raise ValueError(f"X has {rows.d} columns, and {self!r} was fitted to {d}.")
+        return dense(rows.collect().X)
+
+    _learned: ClassVar[str] = "center_"
+
+    def distance(self, X: Any) -> Floats:
+        """Euclidean distance of every row, orthogonal to the structure."""
+        return np.sqrt(self._squares(self._rows(X)))
+
+    def _squares(self, X: Any) -> Floats:
+        return self.loss(X)
+
+
+def dense(X: Any) -> Any:
+    """Rows in float64; sparse ones stay sparse."""
+    if sp.issparse(X):
+        return X if X.dtype == np.float64 else X.astype(np.float64)
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def unusable(X: Any, missing: bool) -> int:
+    """How many numbers are infinite or, unless they may be, missing."""
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    return int((np.isinf(values) if missing else ~np.isfinite(values)).sum())
+
+
+def weights(block: Any) -> Floats:
+    """Weights of a block's rows, one each if there are none."""
+    return np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
