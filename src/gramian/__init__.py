@@ -39,6 +39,8 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
+        "gramian.spectral": ["SpectralClustering"],
+        "gramian.structures": ["Agglomerative", "Divisive"],
     },
     {
         "charts": "gramian.charts",

@@ -1,0 +1,5 @@
+"""Eigenproblems: what the leading vectors of a matrix of inner products or affinities say of its rows."""
+
+from gramian._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, {"gramian.spectral.clustering": ["SpectralClustering"]})
