@@ -11,7 +11,7 @@ from numba import njit
 
 SINGLE, COMPLETE, AVERAGE, WARD = range(4)
 KEPT = 0.75  # share of the slots in use below which they are moved together
-STRETCH = 1024
+STRETCH = 1024  # columns whose distances stay in the cache while they are used
 UNORDERED = {"nnan", "nsz"}  # distances are numbers, and no zero has a sign: so the least is found on vectors
 
 
@@ -56,7 +56,7 @@ def distance_rows(X: Any, C: Any, start: int, out: Any) -> None:  # pragma: no c
 def _nearer(
     C: Any, x: Any, here: int, near: Any, come: Any, gone: Any, m: int, buffer: Any
 ) -> float:  # pragma: no cover - compiled
-    """Distances to x where they are the least so far; of those not gone the least. A stretch at a time, in the cache."""
+    """Distances to x where they are the least so far; of those not gone the least. By stretches that stay cached."""
     low = np.inf
     for start in range(0, m, STRETCH):
         size = min(STRETCH, m - start)
