@@ -69,7 +69,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_, n_clusters_
-        Clusters are numbered from the heaviest, of equal ones that of the first row first.
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     eigenvalues_ : array
         Leading ones of A, falling, or smallest ones of D − K, growing; with "auto" as many as were looked at.
     embedding_ : array (n, k)
@@ -156,7 +156,8 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
             labels, self._turn = turned, R
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
-        labels, self._order = numbered(labels, graph.weight)
+        table = None if self._is_given() or not hasattr(given, "shape") else _taken(given, self._counted)
+        labels, self._order = numbered(labels, graph.weight, table)
         self.n_clusters_ = len(self._order)
         if self.n_clusters_ < k:
             warnings.warn(
@@ -292,7 +293,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         return scale[:, None], (degree == 0).astype(np.float64)[:, None]  # a point alone is a part of its own
 
     def _joined(self, parts: Ints, k: int, X: Any) -> Ints:
-        """Parts numbered from the heaviest: lighter ones than k go to the nearest, or without distances to the first."""
+        """Parts from the heaviest: those beyond k go to the nearest, or without distances to the first."""
         labels = np.where(parts < k, parts, 0)
         if self.neighbors is not None:
             light = np.flatnonzero(parts >= k)

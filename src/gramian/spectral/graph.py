@@ -92,8 +92,8 @@ def of_matrix(K: Any, weight: Floats, *, symmetric: bool = False) -> Graph:
     size = max(abs(low), abs(high))
     if low < -ASYMMETRY * size:
         raise ValueError(
-            f"The smallest affinity is {low:.4g}: cuts need affinities that are not negative. Use a kernel such as RBF, "
-            "or neighbors=10."
+            f"The smallest affinity is {low:.4g}: cuts need affinities that are not negative. Use a kernel such as "
+            "RBF, or neighbors=10."
         )
     if symmetric:
         gap = 0.0

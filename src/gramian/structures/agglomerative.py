@@ -62,7 +62,7 @@ class Agglomerative(ClusterTree):
     heights_ : array (n − 1,)
         Growing.
     labels_, n_clusters_, cut_height_
-        Clusters are numbered from the heaviest, of equal ones that of the first row first.
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     centers_ : array (k, d)
         Means; without a kernel.
     objective_ : float
@@ -249,6 +249,9 @@ class Agglomerative(ClusterTree):
             )
         points = vectors(given) if isinstance(self._space, Plain) else self._space.kernel.points(given)
         return self._assigned(points, self.labels_[self._leaf >= 0])
+
+    def _table(self) -> Any:
+        return self._points.X if isinstance(self._space, Plain) else None
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
         return self._assigned(self._left_out, labels)

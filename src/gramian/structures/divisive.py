@@ -55,7 +55,7 @@ class Divisive(ClusterTree):
         √(2 Δ), where Δ is what the split takes from the objective, or the least of the splits before it: the scale of
         Ward's method.
     labels_, n_clusters_, cut_height_
-        Clusters are numbered from the heaviest, of equal ones that of the first row first.
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     centers_ : array (k, d)
     objective_ : float
         Σ w ‖x − c‖² of the clusters.
@@ -100,13 +100,14 @@ class Divisive(ClusterTree):
         self._refuse_more(k, n)
         if most is not None and k is not None and k > most:
             raise ValueError(f"n_clusters is {k} and max_leaves is {most}: let the tree have at least {k} leaves.")
-        scaled, self._exponent = in_range(given[counted])
+        scaled, self._exponent = in_range(given if n == len(given) else given[counted])
         total = np.ones(n) if self._weight is None else self._weight
         self._shift = np.average(scaled, axis=0, weights=total)
         self._grow(scaled - self._shift, total, max(LEAVES, k or 0) if most is None else most)
         self._leaf = np.full(len(given), -1)
         self._leaf[counted] = self._leaf_of
         self._left_out = given[self._leaf < 0]
+        self._rows = given if n == len(given) else given[counted]
         m = len(self.merges_) + 1
         if auto:
             k = widest_gap(self.heights_)
@@ -120,7 +121,7 @@ class Divisive(ClusterTree):
                 stacklevel=2,
             )
         self._cut_at(min(k, m))
-        self._describe(given[counted], total)
+        self._describe(self._rows, total)
         return self
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
@@ -204,6 +205,9 @@ class Divisive(ClusterTree):
         """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""
         check_is_fitted(self)
         return self._assigned(_dense(new_rows(self, X)), self._nodes)
+
+    def _table(self) -> Floats:
+        return self._rows
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
         return self._assigned(self._left_out, nodes)

@@ -60,7 +60,7 @@ class ClusterTree(Charted, ClusterMixin, BaseEstimator):
     def cut(self, k: int | None = None, *, height: float | None = None) -> Ints:
         """Labels (n,) of the rows of the fit for k clusters, or with merges up to a height made; the fit stays.
 
-        Clusters are numbered from the heaviest, of equal ones that of the first row first.
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
         """
         check_is_fitted(self)
         if (k is None) == (height is None):
@@ -79,13 +79,17 @@ class ClusterTree(Charted, ClusterMixin, BaseEstimator):
 
         counted = self._leaf >= 0
         node = after(self.merges_, len(self.merges_) + 1 - k)[self._leaf[counted]]
-        labels, nodes = numbered(node, self._weight)
+        labels, nodes = numbered(node, self._weight, self._table())
         if counted.all():
             return labels, nodes
         found = np.empty(len(self._leaf), dtype=np.int64)
         found[counted] = labels
         found[~counted] = self._nearest(np.flatnonzero(~counted), labels, nodes)
         return found, nodes
+
+    def _table(self) -> Any:
+        """The rows that count, where they are numbers."""
+        raise NotImplementedError
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
         """The clusters that rows of weight zero would be given."""
