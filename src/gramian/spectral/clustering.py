@@ -19,7 +19,8 @@ from gramian.rows import Rows, scan
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
-from gramian.spectral.partition import k_means, leading, nearest_center, rounded, rows_of_unit_length
+from gramian.spectral.partition import k_means, nearest_center, rounded, rows_of_unit_length
+from gramian.spectral.relaxation import Relaxation
 from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning
 
@@ -29,7 +30,7 @@ Ints = NDArray[np.int64]
 CUTS = ("normalized", "ratio")
 ASSIGNS = ("kmeans", "rounding")
 MOST = 20  # clusters that "auto" looks for
-EVEN = 1e-3  # eigenvalues below are alike to "auto"
+NOTHING = 1e-15  # times the rows: eigenvalues below are rounding
 
 
 class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
@@ -143,15 +144,18 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         if k is not None and k > n:
             raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
         graph = self._graph(given, weight)
-        degree = graph.degree
-        values, U, products, labels = self._solve(graph, degree, k, given)
+        problem = Relaxation(graph, self.cut)
+        values, U, labels = self._solve(problem, k, given)
         k = U.shape[1]
         H = U / np.sqrt(graph.weight)[:, None]
         if self.cut == "normalized":
-            H = rows_of_unit_length(H)
+            H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
+        lengths = np.ones(n)
+        if self.cut == "normalized":
+            lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
         rng = np.random.default_rng(_seed(self.random_state))
         self._turn: Floats | None = None
-        turned, R = rounded(H, graph.weight)
+        turned, R = rounded(H, graph.weight, lengths)
         if self.assign == "rounding":
             labels, self._turn = turned, R
         else:
@@ -166,9 +170,9 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.eigenvalues_, self.embedding_, self.n_iter_ = values, H, products
-        self._judge(graph, degree, U, labels)
-        self._remember(given, U, values[:k], degree, graph.weight)
+        self.eigenvalues_, self.embedding_ = values, H
+        self._judge(problem, U, labels)
+        self._remember(given, U, values[:k], problem.degree, graph.weight)
         self.__dict__.pop("affinity_", None)
         if self.keep_affinity:
             self.affinity_ = graph.K
@@ -244,19 +248,13 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
 
         return self.neighbors is None and isinstance(self.kernel_, Precomputed)
 
-    def _solve(
-        self, graph: Graph, degree: Floats, k: int | None, given: Any
-    ) -> tuple[Floats, Floats, int, Ints | None]:
-        """Eigenvalues, eigenvectors (n, k), products, and labels where whole parts of the graph are the clusters."""
-        n, root = graph.n, np.sqrt(graph.weight)
+    def _solve(self, problem: Relaxation, k: int | None, given: Any) -> tuple[Floats, Floats, Ints | None]:
+        """Eigenvalues, eigenvectors (n, k), and labels where whole parts of the graph are the clusters."""
+        graph = problem.graph
         connected = not sp.issparse(graph.K) and float(graph.K.min()) > 0
-        parts = np.zeros(n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
+        parts = np.zeros(graph.n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
         count = int(parts.max()) + 1
         if k is not None and count > k:
-            labels = self._joined(parts, k, given)
-            size = root * np.sqrt(degree) if self.cut == "normalized" else root
-            U = np.eye(k)[labels] * np.where(degree > 0, size, root)[:, None]
-            values = np.ones(k) if self.cut == "normalized" else np.zeros(k)
             warnings.warn(
                 f"The graph falls into {count} parts without affinity between them, more than n_clusters = {k}: the "
                 "lighter parts were joined to others. Ask for more clusters, or for more neighbours or a longer length "
@@ -265,32 +263,14 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
             self.solver_ = Solver("parts of the graph", f"{count} parts have no affinity between them: every cut is 0")
-            return values, U / np.linalg.norm(U, axis=0), 0, labels
-        wanted = min(n, max(MOST, count) + 1) if k is None else k
-        times, start = self._operator(graph, degree)
-        values, U, products = leading(times, n, wanted, self.tol, start)
-        if self.cut == "ratio":
-            values = np.maximum(2.0 * float(degree.max()) - values, 0.0)
-        if k is None:
-            k = _widest_gap(1.0 - values if self.cut == "normalized" else values / (float(degree.mean()) or 1.0))
-        which = "largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "smallest of D - K"
-        self.solver_ = Solver("Krylov subspaces" if products != n else "LAPACK", f"eigenvectors of the {which}")
-        return values, U[:, :k], products, None
-
-    def _operator(self, graph: Graph, degree: Floats) -> tuple[Any, Floats]:
-        """The product whose largest eigenvectors are wanted, and a vector to begin with."""
-        scale, plus = self._scaling(graph, degree)
-        first = scale[:, 0] if self.cut == "ratio" else np.sqrt(graph.weight * degree)
-        wave = 1.0 + 0.5 * np.cos(np.arange(graph.n))  # not orthogonal to what is looked for
-        return lambda V: scale * graph.times(scale * V) + plus * V, first * wave
-
-    def _scaling(self, graph: Graph, degree: Floats) -> tuple[Floats, Floats]:
-        """Columns s and p of the matrix diag(s) K diag(s) + diag(p) whose largest eigenvectors are wanted."""
-        root = np.sqrt(graph.weight)
-        if self.cut == "ratio":  # D − K, turned over so that its smallest are the largest
-            return root[:, None], (2.0 * float(degree.max()) - degree)[:, None]
-        scale = np.divide(root, np.sqrt(degree), out=np.zeros_like(root), where=degree > 0)
-        return scale[:, None], (degree == 0).astype(np.float64)[:, None]  # a point alone is a part of its own
+            labels = self._joined(parts, k, given)
+            self.n_iter_ = 0
+            return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
+        wanted = min(graph.n, max(MOST, count) + 1) if k is None else k
+        values, U, self.n_iter_ = problem.solve(parts, wanted, self.tol)
+        which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
+        self.solver_ = Solver("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
+        return values, U[:, : problem.number(values) if k is None else k], None
 
     def _joined(self, parts: Ints, k: int, X: Any) -> Ints:
         """Parts from the heaviest: those beyond k go to the nearest, or without distances to the first."""
@@ -304,16 +284,14 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
                 labels[light[inside]] = parts[heavy[near[inside[distance[inside, 0].argmin()], 0]]]
         return labels
 
-    def _judge(self, graph: Graph, degree: Floats, U: Floats, labels: Ints) -> None:
+    def _judge(self, problem: Relaxation, U: Floats, labels: Ints) -> None:
         """The cut, its bound and the certificate, by one product with all that they need."""
+        graph = problem.graph
         k, values = U.shape[1], self.eigenvalues_[: U.shape[1]]
-        scale, plus = self._scaling(graph, degree)
-        Z = np.eye(self.n_clusters_)[labels]
-        product = graph.times(np.column_stack([scale * U, graph.weight[:, None] * Z]))
-        unit = 1.0 if self.cut == "normalized" else 2.0 * float(degree.max()) or 1.0
-        theta = values if self.cut == "normalized" else unit - values
-        value = float(np.linalg.norm(scale * product[:, :k] + plus * U - U * theta, axis=0).max()) / unit
-        self.cut_value_ = self.objective_ = graph.cut(labels, degree, self.cut, product[:, k:])
+        Z = graph.weight[:, None] * np.eye(self.n_clusters_)[labels]
+        product = graph.times(np.column_stack([problem.scale * U, Z]))
+        value = problem.residual(product[:, :k], U, values)
+        self.cut_value_ = self.objective_ = graph.cut(labels, problem.degree, self.cut, product[:, k:])
         self.bound_ = float(max(k - values.sum(), 0.0) if self.cut == "normalized" else values.sum())
         holds = value <= self.tol
         self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, k, float("nan"), "products")
@@ -386,28 +364,12 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         return tags
 
 
-def _widest_gap(values: Floats) -> int:
-    """The number of eigenvalues, growing from 0, before the largest relative step; at least 2 where there are as many.
-
-    >>> _widest_gap(np.array([0.0, 1e-4, 0.2, 0.3, 0.5]))
-    2
-    """
-    if len(values) < 3:
-        return len(values)
-    shifted = np.maximum(values, 0.0) + EVEN
-    return int((shifted[2:] / shifted[1:-1]).argmax()) + 2
-
-
 def _numbers(rows: Rows) -> Any:
     """Finite numbers, as an array or CSR."""
-    return vectors(_checked(rows)).X
-
-
-def _checked(rows: Rows) -> Any:
     X = rows.collect().X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():
         rows.refuse_nonfinite()
-    return X
+    return vectors(X).X
 
 
 def _taken(given: Any, index: Ints) -> Any:

@@ -46,14 +46,14 @@ def rows_of_unit_length(H: Floats) -> Floats:
     return np.asarray(np.divide(H, size, out=np.zeros_like(H), where=size > 0))
 
 
-def rounded(H: Floats, weight: Floats) -> tuple[Ints, Floats]:
+def rounded(H: Floats, weight: Floats, lengths: Floats) -> tuple[Ints, Floats]:
     """Labels, and the rotation R whose largest entry of h R they are.
 
-    As many rows as there are clusters are picked, each the farthest from the span of those before; the rotation takes
-    them nearest to the axes. Then labels and the rotation that fits them best take turns until no label changes.
+    As many rows as there are clusters are picked, each the farthest from the span of those before once rows have the
+    lengths given (n,); the rotation takes them nearest to the axes. Then labels and the rotation that fits them best take turns until no label changes.
     """
     k = H.shape[1]
-    left = H.copy()
+    left = H * lengths[:, None]
     picked = np.empty(k, dtype=np.int64)
     for c in range(k):
         picked[c] = int((left * left).sum(axis=1).argmax())

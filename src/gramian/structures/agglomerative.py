@@ -177,7 +177,8 @@ class Agglomerative(ClusterTree):
         if isinstance(self._space, Plain):
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
         if self.linkage == "ward":
-            self.objective_ = float(0.5 * (made**2).sum())
+            with np.errstate(over="ignore", under="ignore"):
+                self.objective_ = float(0.5 * (made**2).sum())
         elif self.linkage == "single":
             self.objective_ = float(made.sum())
         else:
