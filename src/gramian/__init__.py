@@ -39,9 +39,11 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
-        "gramian.spectral": ["PCA", "spectrum_test"],
+        "gramian.spectral": ["PCA", "SpectralClustering", "spectrum_test"],
         "gramian.structures": [
+            "Agglomerative",
             "CompetitiveLearning",
+            "Divisive",
             "GaussianMixture",
             "KCircles",
             "KEllipses",

@@ -53,6 +53,8 @@ def estimators() -> list[Any]:
             given |= {"alphas": 4, "cv": 3}
         if kind in (gramian.OneClassSVM, gramian.SVR):  # a length scale from the data knows nothing of weights
             given |= {"kernel": gramian.kernels.RBF(1.0)}
+        if kind is gramian.SpectralClustering:  # the same; and further starts draw rows, of which there are others
+            given |= {"kernel": gramian.kernels.RBF(1.0), "n_clusters": 3, "n_init": 1}
         found.append(kind(**given))
     return found
 

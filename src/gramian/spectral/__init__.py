@@ -1,10 +1,11 @@
-"""Eigenproblems: principal components of rows and kernels, minor components, and what noise would look like."""
+"""Eigenproblems: what the leading vectors of a matrix of inner products or affinities say of its rows."""
 
 from gramian._lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "gramian.spectral.clustering": ["SpectralClustering"],
         "gramian.spectral.null": ["spectrum_test"],
         "gramian.spectral.pca": ["PCA"],
     },

@@ -1,10 +1,11 @@
-"""Clustering as k structures: what a cluster is, who owns a row, and one loop for every pair."""
+"""Clustering: structures, the rules by which rows are theirs, one loop for every pair, and trees of clusters."""
 
 from gramian._lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        "gramian.structures.agglomerative": ["Agglomerative"],
         "gramian.structures.assignments": ["FrequencySensitive", "Nearest", "RivalPenalised", "Soft"],
         "gramian.structures.choice": ["Choice"],
         "gramian.structures.circle": ["Circle"],
@@ -17,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
             "KPlanes",
             "Structures",
         ],
+        "gramian.structures.divisive": ["Divisive"],
         "gramian.structures.ellipse": ["Ellipse"],
         "gramian.structures.flat": ["Flat", "Line", "Plane"],
         "gramian.structures.gaussian": ["Gaussian"],
