@@ -39,6 +39,7 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
+        "gramian.spectral": ["LLE", "MDS", "TSNE"],
     },
     {
         "charts": "gramian.charts",
