@@ -53,6 +53,10 @@ def estimators() -> list[Any]:
             given |= {"alphas": 4, "cv": 3}
         if kind in (gramian.OneClassSVM, gramian.SVR):  # a length scale from the data knows nothing of weights
             given |= {"kernel": gramian.kernels.RBF(1.0)}
+        if kind is gramian.LLE:  # the checks have tables of ten rows
+            given["n_neighbors"] = 5
+        if kind is gramian.TSNE:
+            given |= {"perplexity": 2, "max_iter": 300}
         found.append(kind(**given))
     return found
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from gramian.rows import parallel_map
+from gramian.spectral.classical import power_of_two
 
 Floats = NDArray[np.float64]
 REACH = 3.0  # neighbours that count, in units of the perplexity
@@ -19,12 +20,11 @@ def affinities(X: Any, perplexity: float) -> sp.csr_matrix:
     """Symmetric P (n, n) with Σ P = 1: p_ij = (p_{j|i} + p_{i|j}) / 2n among the 3 × perplexity nearest rows."""
     n = X.shape[0]
     k = min(n - 1, int(REACH * perplexity) + 1)
+    X = X / power_of_two(float(np.abs(X).max()))  # squares of distances stay in range
     away, index = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()
     size = away.max(initial=0.0)
     squares = (away / size if size > 0 else away) ** 2
-    parallel_map(
-        lambda i: _calibrate(squares, float(np.log(perplexity)), i, min(i + PANEL, n)), range(0, n, PANEL)
-    )
+    parallel_map(lambda i: _calibrate(squares, float(np.log(perplexity)), i, min(i + PANEL, n)), range(0, n, PANEL))
     P = sp.csr_matrix((squares.reshape(-1), index.reshape(-1), np.arange(0, n * k + 1, k)), shape=(n, n))
     P = sp.csr_matrix(P + P.T)
     P.sort_indices()

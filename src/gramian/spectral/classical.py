@@ -33,7 +33,8 @@ class Coordinates:
     rank : int
         Positive eigenvalues among those asked for.
     middle, map : arrays
-        New points lie at (x − middle) map: x are rows, or −½ times squared distances to the rows of the fit.
+        New points lie at (x − middle) map: x are rows, or −½ times the squares of distances to the rows of the fit,
+        divided by `size`.
     """
 
     places: Floats
@@ -43,9 +44,11 @@ class Coordinates:
     rank: int
     middle: Floats
     map: Floats
+    size: float | None = None
 
     def new(self, X: Any) -> Floats:
-        """Places of new rows, or of squared distances times −½."""
+        """Places of new rows, or of things with distances X to the rows of the fit."""
+        X = X if self.size is None else -0.5 * (X / self.size) ** 2
         return np.asarray(X @ self.map) - self.middle @ self.map
 
 
@@ -53,7 +56,7 @@ def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
     """From the rows themselves: their inner products about the mean are known without their distances."""
     n, d = X.shape
     w = np.ones(n) if weight is None else weight
-    size = _power(float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
+    size = power_of_two(float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
     X = X / size
     mean = np.asarray(w @ X).reshape(-1) / w.sum()
     root = np.sqrt(w)
@@ -76,10 +79,9 @@ def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
     else:
         V = vectors * kept
     places = np.asarray(X @ V) - mean @ V
-    turn = signs(places)
-    filled = _filled(places * turn * size, r)
+    turn = signs(places[w > 0])
     return Coordinates(
-        filled, _filled(values[None] * kept * size * size, r)[0], 0.0, residual, int(kept.sum()),
+        _filled(places * turn * size, r), _squared(values * kept, size, r), 0.0, residual, int(kept.sum()),
         mean * size, _filled(V * turn, r),
     )  # fmt: skip
 
@@ -89,7 +91,7 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
     n = len(D)
     w = np.ones(n) if weight is None else weight
     share = w / w.sum()
-    size = _power(float(D.max(initial=0.0)))
+    size = power_of_two(float(D.max(initial=0.0)))
     products = (D / size) ** 2
     products *= -0.5
     middle = products @ share
@@ -104,12 +106,11 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
     inverse = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     basis = root[:, None] * vectors * inverse
     places = products @ basis - middle @ basis
-    turn = signs(places)
+    turn = signs(places[w > 0])
     least = 0.0 if abs(least) <= ROUNDING * n * scale else least
-    square = size * size
     return Coordinates(
-        _filled(places * turn * size, r), _filled(values[None] * square, r)[0], least * square, residual,
-        int(kept.sum()), middle * square, _filled(basis * turn / size, r),
+        _filled(places * turn * size, r), _squared(values, size, r), least * size * size, residual, int(kept.sum()),
+        middle, _filled(basis * turn * size, r), size,
     )  # fmt: skip
 
 
@@ -141,6 +142,12 @@ def _filled(columns: Floats, r: int) -> Floats:
     return np.hstack([columns, np.zeros((len(columns), r - columns.shape[1]))])
 
 
-def _power(value: float) -> float:
+def _squared(values: Floats, size: float, r: int) -> Floats:
+    """Eigenvalues in the units of the squares, which may be beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return _filled(values[None] * size * size, r)[0]
+
+
+def power_of_two(value: float) -> float:
     """The power of two next to a number, by which numbers are divided without rounding."""
     return float(2.0 ** np.clip(np.frexp(value)[1], -1000, 1000)) if value > 0 else 1.0

@@ -62,10 +62,10 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
         return tags
 
 
-def turned(Y: Floats) -> Floats:
+def turned(Y: Floats, weight: Floats) -> Floats:
     """A configuration about its mean and along its principal axes, each pointing to its farthest row."""
-    Y = Y - Y.mean(axis=0)
-    _, _, Vt = np.linalg.svd(Y, full_matrices=False)
+    Y = Y - weight @ Y / weight.sum()
+    _, _, Vt = np.linalg.svd(np.sqrt(weight)[:, None] * Y, full_matrices=False)
     full = np.zeros((Y.shape[1], Y.shape[1]))
     full[: len(Vt)] = Vt
     return pointed(Y @ full.T)

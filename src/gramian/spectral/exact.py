@@ -10,7 +10,7 @@ from gramian.spectral.forces import Forces
 Floats = NDArray[np.float64]
 EARLY = 250  # steps with exaggerated similarities
 EVERY = 50  # steps between two looks at the divergence
-SLOW, FAST = 0.5, 0.8  # momentum before and after
+SLOW, FAST = 0.5, 0.9  # momentum before and after
 LEAST_GAIN = 0.01
 
 
@@ -37,15 +37,14 @@ def lay_out(forces: Forces, start: Floats, *, exaggeration: float, rate: float, 
         late = steps > early
         if steps == early + 1:
             speed, gain = np.zeros_like(start), np.ones_like(start)
-        gradient = forces.gradient(Y, 1.0 if late else exaggeration)
+        gradient, pull, Z = forces.gradient(Y, 1.0 if late else exaggeration)
+        if late and steps % EVERY == 0:
+            norm = float(np.linalg.norm(gradient))
+            history.append((steps - 1, forces.divergence(Y, Z), norm))
+            if norm <= tol * pull:
+                break
         gain = np.where(speed * gradient < 0.0, gain + 0.2, gain * 0.8)
         np.maximum(gain, LEAST_GAIN, out=gain)
         speed = (FAST if late else SLOW) * speed - rate * gain * gradient
         Y += speed
-        if late and steps % EVERY == 0:
-            divergence, exact, pull = forces.exact(Y)
-            norm = float(np.linalg.norm(exact))
-            history.append((steps, divergence, norm))
-            if norm <= tol * pull:
-                break
     return Map(Y - Y.mean(axis=0), steps, history)

@@ -27,8 +27,11 @@ class Forces:
         # Unsigned, because a place that might be negative keeps the loop from running on vectors.
         return cls(P, (P.indptr.astype(np.uint64), P.indices.astype(np.uint32), P.data.astype(SINGLE)))
 
-    def gradient(self, Y: Floats, exaggeration: float = 1.0) -> Floats:
-        """4 Σ_j (exaggeration p_ij − q_ij) (1 + ‖y_i − y_j‖²)⁻¹ (y_i − y_j), pairs in single precision."""
+    def gradient(self, Y: Floats, exaggeration: float = 1.0) -> tuple[Floats, float, float]:
+        """4 Σ_j (exaggeration p_ij − q_ij) (1 + ‖y_i − y_j‖²)⁻¹ (y_i − y_j), the norm of its pulling half, and Z.
+
+        Pairs in single precision, rows in double.
+        """
         n, r = Y.shape
         columns = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=SINGLE)
         pull, push, near = np.empty((n, r)), np.empty((n, r)), np.empty(n)
@@ -38,7 +41,16 @@ class Forces:
             loop(columns, *self.compiled, i, min(i + PANEL, n), pull, push, near)
 
         parallel_map(part, range(0, n, PANEL))
-        return 4.0 * (exaggeration * pull - push / max(float(near.sum()), 1e-300))
+        Z = max(float(near.sum()), 1e-300)
+        return 4.0 * (exaggeration * pull - push / Z), 4.0 * float(np.linalg.norm(pull)), Z
+
+    def divergence(self, Y: Floats, Z: float) -> float:
+        """KL(P ‖ Q), given the sum of all pairs."""
+        P, used = self.P, self.P.data > 0
+        rows = np.repeat(np.arange(len(Y)), np.diff(P.indptr))[used]
+        squares = ((Y[rows] - Y[P.indices[used]]) ** 2).sum(axis=1)
+        p = P.data[used]
+        return float(p @ (np.log(p) + np.log1p(squares)) + np.log(Z))
 
     def exact(self, Y: Floats) -> tuple[float, Floats, float]:
         """KL(P ‖ Q), its gradient, and the norm of the half that pulls, in double precision and not by the loops."""
@@ -55,15 +67,13 @@ class Forces:
             return float(q.sum()) - (some.stop - i), square.sum(axis=1)[:, None] * Y[some] - square @ Y
 
         found = parallel_map(part, range(0, n, PANEL))
-        Z = sum(near for near, _ in found)
+        Z = float(sum(near for near, _ in found))
         rows = np.repeat(np.arange(n), np.diff(P.indptr))
         difference = Y[rows] - Y[P.indices]
-        kernel = 1.0 / (1.0 + (difference**2).sum(axis=1))
-        pull = np.column_stack([np.bincount(rows, P.data * kernel * c, n) for c in difference.T])
-        used = P.data > 0
-        divergence = float((P.data[used] * np.log(P.data[used] * (Z or 1.0) / kernel[used])).sum())
+        pulled = P.data / (1.0 + (difference**2).sum(axis=1))
+        pull = np.column_stack([np.bincount(rows, pulled * c, n) for c in difference.T])
         push = np.concatenate([part for _, part in found])
-        return divergence, 4.0 * (pull - push / (Z or 1.0)), 4.0 * float(np.linalg.norm(pull))
+        return self.divergence(Y, Z or 1.0), 4.0 * (pull - push / (Z or 1.0)), 4.0 * float(np.linalg.norm(pull))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian.parameters import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.spectral.classical import power_of_two
 from gramian.spectral.embedding import Embedding, pointed
 from gramian.warnings import ConvergenceWarning, PrecisionWarning
 
@@ -88,6 +89,8 @@ class LLE(Embedding):
                     f"{name} is {count} and X has n_samples = {n}; it must be at most {n - 1}, one less than there are "
                     "rows: give more rows, or a smaller number."
                 )
+        self._size = power_of_two(float(np.abs(values).max()))  # squares of distances stay in range
+        values = values / self._size
         self._neighbors = NearestNeighbors(n_neighbors=k).fit(values)
         with single_threaded_blas():
             index = self._neighbors.kneighbors(return_distance=False)
@@ -116,7 +119,7 @@ class LLE(Embedding):
         """Places of new rows, mixed from those of their neighbours; a row of the fit keeps its place."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)
-        rows = self._neighbors._fit_X
+        values, rows = values / self._size, self._neighbors._fit_X
         with single_threaded_blas():
             away, index = self._neighbors.kneighbors(values)
             mix = _mixtures(values, rows, index, float(self.regularization))
@@ -157,8 +160,6 @@ def _mixtures(points: Any, rows: Any, index: Ints, strength: float) -> Floats:
         else:
             near, here = rows[index[some]], points[some].toarray() if sp.issparse(points) else points[some]
         Z = near - here[:, None, :]
-        size = np.abs(Z).max(axis=(1, 2), keepdims=True)
-        Z /= np.where(size > 0, size, 1.0)  # weights do not depend on units, and squares stay in range
         C = Z @ Z.transpose(0, 2, 1)
         trace = np.trace(C, axis1=1, axis2=2)
         C[:, np.arange(k), np.arange(k)] += (strength * np.where(trace > 0, trace, 1.0))[:, None]

@@ -1,6 +1,7 @@
 """`MDS`: rows laid out so that distances on the map are those given."""
 
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gramian.kernels.points import Vectors
 from gramian.parameters import choice, number, whole
 from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.spectral.classical import Coordinates, of_distances, of_rows
+from gramian.spectral.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.spectral.embedding import Embedding, turned
 from gramian.warnings import ConvergenceWarning
 
@@ -139,13 +140,13 @@ class MDS(Embedding):
         kind = self.dissimilarity
         with single_threaded_blas():
             if self._coordinates is not None:
-                if kind == "precomputed":
-                    values = -0.5 * _checked(values, square=False) ** 2
-                return self._coordinates.new(values)
+                return self._coordinates.new(_checked(values, square=False) if kind == "precomputed" else values)
             from gramian.spectral.smacof import placed
 
-            delta = _checked(values, square=False) if kind == "precomputed" else _between(values, self._rows)
-            return placed(self.embedding_[self._used], self._weight, delta[:, self._used])
+            size = self._size
+            values = (_checked(values, square=False) if kind == "precomputed" else values) / size
+            delta = values if kind == "precomputed" else _between(values, self._rows)
+            return size * placed(self.embedding_[self._used] / size, self._weight, delta[:, self._used])
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Floats:
         """Fit, and give the places of the rows: `embedding_`."""
@@ -159,9 +160,7 @@ class MDS(Embedding):
         self._set_stress(values, weight, given)
         notes = []
         if found.rank < r:
-            notes.append(
-                f"Only {found.rank} of {r} directions have a positive eigenvalue; the other columns are zero."
-            )
+            notes.append(f"Only {found.rank} of {r} directions have a positive eigenvalue; the other columns are zero.")
         if found.least < 0:
             notes.append(
                 f"The least eigenvalue is {found.least:.3g}: no points in any space have these distances, and "
@@ -179,6 +178,8 @@ class MDS(Embedding):
         from gramian.spectral.smacof import Stress, minimise, placed
 
         n = values.shape[0]
+        self._size = size = power_of_two(float(np.abs(values).max()))  # squares stay in range
+        values = values / size
         whole_delta = values if kind == "precomputed" else _between(values, values)
         used = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         w = None if weight is None else weight[used]
@@ -187,21 +188,26 @@ class MDS(Embedding):
         tries = [minimise(problem, start, max_iter=steps, tol=tol) for start in self._starts(problem, w, used, n, r)]
         best = min(tries, key=lambda one: one.stress)
         self._used, self._weight = used, np.ones(len(used)) if w is None else w
-        places = turned(best.places)
+        places = turned(best.places, self._weight)
         self.embedding_ = np.empty((n, r))
-        self.embedding_[used] = places
+        self.embedding_[used] = places * size
         rest = np.setdiff1d(np.arange(n), used)
         if len(rest):
-            self.embedding_[rest] = placed(places, self._weight, whole_delta[np.ix_(rest, used)])
+            self.embedding_[rest] = size * placed(places, self._weight, whole_delta[np.ix_(rest, used)])
         self._rows = None if kind == "precomputed" else values
-        self.history_, self.n_iter_ = best.history, max(len(best.history) - 1, 1)
-        self._keep_stress(best.stress, 1.0 if problem.weight is None else problem.weight, delta)
+        unit = size * size * (size**self.weights if isinstance(self.weights, Real) else 1.0)
+        self.history_ = [(step, stress * unit, measure) for step, stress, measure in best.history]
+        self.n_iter_ = max(len(best.history) - 1, 1)
+        pair: Any = 1.0 if problem.weight is None else problem.weight
+        self._keep_stress(best.stress, 0.5 * float((pair * delta**2).sum()), unit)
         value = problem.gradient(places)
         self.certificate_ = Certificate(
             "gradient", value, tol, value <= tol, int(np.linalg.matrix_rank(places)), float("nan"), "distances",
             claim="a local minimum of the stress",
         )  # fmt: skip
-        self.solver_ = Solver("majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start")
+        self.solver_ = Solver(
+            "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"
+        )
         if value > tol:
             warnings.warn(
                 f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and tol "
@@ -230,21 +236,21 @@ class MDS(Embedding):
 
     def _set_stress(self, values: Any, weight: Floats | None, given: bool) -> None:
         """In panels of rows, so that rows need no n × n numbers."""
-        Y, n = self.embedding_, len(self.embedding_)
+        n = len(self.embedding_)
+        unit = power_of_two(float(np.abs(values).max()))
+        Y, values = self.embedding_ / unit, values / unit
         w = np.ones(n) if weight is None else weight
         stress = size = 0.0
         for i in range(0, n, 512):
             part = slice(i, min(i + 512, n))
             delta = values[part] if given else _between(values[part], values)
             pair = w[part, None] * w
-            stress += float((pair * (delta - cdist(Y[part], Y)) ** 2).sum())
-            size += float((pair * delta**2).sum())
-        self.stress_ = 0.5 * stress
-        self.relative_stress_ = float(np.sqrt(stress / size)) if size > 0 else 0.0
+            stress += 0.5 * float((pair * (delta - cdist(Y[part], Y)) ** 2).sum())
+            size += 0.5 * float((pair * delta**2).sum())
+        self._keep_stress(stress, size, unit * unit)
 
-    def _keep_stress(self, stress: float, pair: Any, delta: Floats) -> None:
-        size = 0.5 * float((pair * delta**2).sum())
-        self.stress_ = stress
+    def _keep_stress(self, stress: float, size: float, unit: float) -> None:
+        self.stress_ = stress * unit
         self.relative_stress_ = float(np.sqrt(stress / size)) if size > 0 else 0.0
 
     def _facts(self) -> dict[str, Any]:

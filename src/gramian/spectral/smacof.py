@@ -14,6 +14,7 @@ from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
 PANEL = 128
+ROUNDING = 1e-15  # of the stress of no map at all
 MEMORY = 6  # steps that an extrapolation learns from
 NEAR = 1e-2  # relative gradient below which steps are extrapolated: the basin is chosen by then
 
@@ -87,20 +88,20 @@ def minimise(problem: Stress, start: Floats, *, max_iter: int, tol: float) -> La
     after = problem.step(pull)
     measure = _relative(problem.times(Y) - pull, problem.times(Y))
     history = [(0, stress, measure)]
+    rounding = ROUNDING * problem.at(np.zeros_like(Y))[0]
     past: list[tuple[Floats, Floats]] = []
     for iteration in range(1, max_iter + 1):
         if measure <= tol:
             break
-        if measure <= NEAR:
-            past = [*past[-MEMORY:], (Y, after)]
+        past = [*past[-MEMORY:], (Y, after)] if measure <= NEAR else []
         tried = _extrapolated(past) if len(past) > 1 else after
         found, pull = problem.at(tried)
-        if tried is not after and not found <= stress:
+        if tried is not after and not found <= stress + rounding:
             past, tried = [], after
             found, pull = problem.at(tried)
-        if not found <= stress:  # only rounding is left
+        if not found <= stress + rounding:
             break
-        Y, stress, after = tried, found, problem.step(pull)
+        Y, stress, after = tried, min(found, stress), problem.step(pull)
         measure = _relative(problem.times(Y) - pull, problem.times(Y))
         history.append((iteration, stress, measure))
     return Layout(Y, stress, history)

@@ -111,7 +111,7 @@ class TSNE(Embedding):
     def fit(self, X: Any, y: Any = None) -> "TSNE":
         """Lay out the rows of X; y is ignored, as pipelines give it."""
         r = whole("n_components", self.n_components, low=1)
-        perplexity = number("perplexity", self.perplexity, low=1.0)
+        perplexity = number("perplexity", self.perplexity, low=0.0, open_low=True)
         exaggeration = number("early_exaggeration", self.early_exaggeration, low=1.0)
         steps = whole("max_iter", self.max_iter, low=250)
         tol = number("tol", self.tol, low=0.0)
@@ -123,10 +123,12 @@ class TSNE(Embedding):
         engine = choice("engine", self.engine, ENGINES)
         values, _ = self._read(X, fitting=True)
         n = values.shape[0]
-        if n <= perplexity:
+        if n == 1:
+            raise ValueError("X has n_samples = 1: a map of neighbours needs more rows than one.")
+        if not 1.0 <= perplexity < n:
             raise ValueError(
-                f"perplexity is {perplexity:g} and X has n_samples = {n}: a row cannot have as many neighbours as there "
-                f"are rows. Give a perplexity below {n}{', and more than one row' if n == 1 else ''}."
+                f"perplexity is {perplexity:g} and X has n_samples = {n}: it is the number of neighbours of a row, at "
+                f"least 1 and below {n}. Give another perplexity, or more rows."
             )
         rate = max(n / exaggeration / 4.0, 50.0) if isinstance(rate, str) else float(rate)
         self.engine_ = _engine(engine, n, r)
@@ -136,7 +138,6 @@ class TSNE(Embedding):
         run(values, start, perplexity, exaggeration, rate, steps, tol)
         return self
 
-    @available_if(_maps_new_rows)
     def transform(self, X: Any) -> Floats:
         """Places of new rows among those of the fit; with engine "opentsne" alone."""
         check_is_fitted(self)
@@ -222,6 +223,10 @@ class TSNE(Embedding):
 
     def _facts(self) -> dict[str, Any]:
         return {"kl": self.kl_, "steps": self.n_iter_}
+
+
+# After the class, because scikit-learn wraps the methods of a transformer and would lose the condition.
+TSNE.transform = available_if(_maps_new_rows)(TSNE.transform)  # type: ignore[method-assign]
 
 
 def _engine(wanted: str, n: int, r: int) -> str:
