@@ -1,4 +1,4 @@
-"""t-SNE: similarities and forces against their definitions, maps against scikit-learn's, engines and what they are not."""
+"""t-SNE: similarities and forces against their definitions, maps against scikit-learn's, and its engines."""
 
 import sys
 import types

@@ -39,7 +39,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
         """Fit, and give the places of the rows: `embedding_`."""
-        return self.fit(X).embedding_  # type: ignore[attr-defined]
+        return self.fit(X).embedding_
 
     def summary(self) -> Summary:
         """How far the map spreads along each of its axes, and how good it is."""

@@ -70,9 +70,9 @@ class MDS(Embedding):
 
     Notes
     -----
-    Classical scaling of rows costs n d min(n, d) and no distances; all else has n² numbers in memory, and "smacof" takes
-    n² r operations a step. New rows: `transform` by the same eigenvectors, or by the least stress of each among the rows
-    of the fit.
+    Classical scaling of rows costs n d min(n, d) and no distances; all else has n² numbers in memory, and "smacof"
+    takes n² r operations a step. New rows: `transform` by the same eigenvectors, or by the least stress of each among
+    the rows of the fit.
 
     Examples
     --------
@@ -171,7 +171,8 @@ class MDS(Embedding):
             "distances" if given else "rows", note=" ".join(notes),
         )  # fmt: skip
         self.solver_ = Solver("eigenvectors", f"of the centred inner products of {len(self.embedding_)} rows")
-        self.n_iter_, self.history_ = 1, []
+        self.n_iter_ = 1
+        self.history_: list[tuple[int, float, float]] = []
         return self
 
     def _fit_smacof(self, values: Any, weight: Floats | None, r: int, steps: int, tol: float, kind: str) -> "MDS":
@@ -195,7 +196,7 @@ class MDS(Embedding):
         if len(rest):
             self.embedding_[rest] = size * placed(places, self._weight, whole_delta[np.ix_(rest, used)])
         self._rows = None if kind == "precomputed" else values
-        unit = size * size * (size**self.weights if isinstance(self.weights, Real) else 1.0)
+        unit = size * size * (size ** float(self.weights) if isinstance(self.weights, Real) else 1.0)
         self.history_ = [(step, stress * unit, measure) for step, stress, measure in best.history]
         self.n_iter_ = max(len(best.history) - 1, 1)
         pair: Any = 1.0 if problem.weight is None else problem.weight
@@ -210,8 +211,8 @@ class MDS(Embedding):
         )
         if value > tol:
             warnings.warn(
-                f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and tol "
-                f"is {tol:.3g}: raise max_iter, or tol.",
+                f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and "
+                f"tol is {tol:.3g}: raise max_iter, or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
