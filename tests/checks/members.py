@@ -55,6 +55,10 @@ def estimators() -> list[Any]:
             given |= {"kernel": gramian.kernels.RBF(1.0)}
         if kind is gramian.SpectralClustering:  # the same; and further starts draw rows, of which there are others
             given |= {"kernel": gramian.kernels.RBF(1.0), "n_clusters": 3, "n_init": 1}
+        if kind is gramian.LLE:  # the checks have tables of ten rows
+            given["n_neighbors"] = 5
+        if kind is gramian.TSNE:
+            given |= {"perplexity": 2, "max_iter": 300}
         found.append(kind(**given))
     return found
 

@@ -14,9 +14,11 @@ RESULTS = {
     "Comparison": "comparison",
     "Curves": "curves",
     "Evaluation": "evaluation",
+    "SpectrumTest": "scree",
 }
 BY_KERNEL = ("parts", "fit", "boundary", "region", "scores", "metric")
-WITH_ROWS = ("boundary", "region", "fit")  # drawn over rows if there are any
+WITH_ROWS = ("boundary", "region", "fit", "clusters", "responsibilities", "embedding", "biplot")  # if there are any
+OF_ROWS = ("clusters", "responsibilities")  # drawn of rows alone
 OF_PREDICTIONS = ("roc", "pr", "calibration", "confusion", "residuals")
 
 
@@ -45,6 +47,7 @@ def kinds(model: Any, *, data: bool = False) -> list[str]:
         "coefficients": linear and hasattr(inside, "coef_"),
         "boundary": _plane(model) and (data or _knows_its_place(inside)),
         "region": hasattr(model, "offset_") and getattr(model, "n_features_in_", 0) == 2,
+        **_of_structure(model, data),
     }
     found = [kind for kind, there in has.items() if there]
     return found + (_of_data(model) if data else [])
@@ -70,13 +73,16 @@ def chart(
         the validation loss over alpha; "selection", the validation loss over the number of features. Of a model with a
         kernel: "parts", what each summand or column adds; "fit", the curve of one feature, or what is predicted of each
         row without it, and given X and y of these; "metric", what a learned metric is made of; "region" of a
-        `OneClassSVM` of two features.
+        `OneClassSVM` of two features. Of clusters: "choice", the criterion along their number; with X "clusters", rows
+        and structures over two columns or principal directions, and of a mixture "responsibilities". Of maps:
+        "embedding", coloured by y. Of principal components: "scree", the spectrum beside that of noise; "biplot", the
+        columns, and with X the rows, along the first two; with X "embedding", the rows alone.
         Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
         is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
         too, given y.
         By default, with data the boundary of two features, else the ROC curve of two classes, the confusion of more,
-        or the residuals; without data the path above the validation loss where alpha was chosen, else the first of
+        the residuals, the clusters, the biplot or the map; without data the path above the validation loss where alpha was chosen, else the first of
         parts, fit, selection, path, coefficients that there is.
     X : array, data frame, sparse matrix or Rows, optional
         Rows to predict; `Rows` bring their target and weights.
@@ -205,6 +211,22 @@ def _knows_its_place(model: Any) -> bool:
     return hasattr(model, "support_vectors_") or hasattr(model, "_pivots") or normal
 
 
+def _of_structure(model: Any, data: bool) -> dict[str, bool]:
+    """What models of rows without a target have: maps, clusters and spectra."""
+    if _classifies(model) or is_regressor(model):
+        return {}
+    spectrum = hasattr(model, "variances_") and hasattr(model, "transform")
+    groups = data and hasattr(model, "labels_")
+    return {
+        "scree": spectrum,
+        "choice": hasattr(model, "choice_"),
+        "clusters": groups,
+        "responsibilities": groups and hasattr(model, "predict_proba"),
+        "biplot": spectrum and hasattr(model, "components_") and hasattr(model, "n_features_in_"),
+        "embedding": hasattr(model, "embedding_") or (data and spectrum),
+    }
+
+
 def _needs_rows(model: Any) -> bool:
     """Whether the model does not keep the rows that it was fitted on."""
     return getattr(_inside(model), "_machine", None) is None
@@ -238,8 +260,9 @@ def _choice(model: Any, available: list[str]) -> str:
 
 def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if X is not None or y is not None:
-        for kind in ("boundary", "region", "residuals"):
-            if kind in available and not (kind in WITH_ROWS and X is None):
+        for kind in ("boundary", "region", "residuals", "clusters", "biplot", "embedding"):
+            alone = kind == "embedding" and hasattr(model, "embedding_")
+            if kind in available and not (kind in WITH_ROWS and X is None and not alone):
                 return [kind]
         ranked = "roc" in available and len(_classes(model)) == 2
         wanted = ["roc", "confusion"] if ranked else ["confusion"]
@@ -256,7 +279,7 @@ def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if "metric" in alone and "fit" in alone and "parts" not in alone:
         return ["fit", "metric"]
     by_kernel = getattr(_inside(model), "kernel_", None) is not None
-    order = BY_KERNEL if by_kernel else ("selection", "path", "coefficients", "scores", "boundary")
+    order = BY_KERNEL if by_kernel else ("selection", "path", "coefficients", "scores", "boundary", "embedding")
     return [next((kind for kind in order if kind in alone), alone[0])]
 
 
@@ -277,10 +300,13 @@ def _refuse_missing(model: Any, kind: str, X: Any, y: Any, sample_weight: Any, d
         if y is None:
             raise ValueError(f"The chart {kind!r} compares predictions with the truth: give y, the target of the rows.")
     elif kind in WITH_ROWS:
-        if X is None and (y is not None or sample_weight is not None):
+        of_the_fit = kind == "embedding" and hasattr(model, "embedding_")  # which has places for y and weights
+        if X is None and (kind in OF_ROWS or (kind == "embedding" and not of_the_fit)):
+            raise ValueError(f"The chart {kind!r} is of rows, which {name} does not keep: give X.")
+        if X is None and (y is not None or sample_weight is not None) and not of_the_fit:
             raise ValueError("y and sample_weight are of the rows of X: give X too.")
-        if kind == "region" and y is not None:
-            raise ValueError("The chart 'region' is of rows without a target: leave y out.")
+        if kind in ("region", *OF_ROWS) and y is not None:
+            raise ValueError(f"The chart {kind!r} is of rows without a target: leave y out.")
         if kind == "fit" and ((X is None) != (y is None) or (X is None and _needs_rows(model))):
             raise ValueError("The chart 'fit' compares predictions with the truth: give X and y.")
     elif data or sample_weight is not None:

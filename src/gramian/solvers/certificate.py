@@ -19,13 +19,16 @@ class Certificate:
     rank : int
         Independent columns found.
     condition : float
-        Condition number of the design as given, intercept included.
+        Condition number of the design as given, intercept included; NaN where there is none.
     through : str
         The statistic solved from: ``"moments"``, ``"triangle"``, ``"svd"`` or ``"rows"``.
     digits : int
         Decimal digits that rounding leaves of the largest contributions to the prediction; 0 where unknown.
     note : str
         One more sentence, where there is something to say.
+    claim : str
+        What the answer is where it holds: ``"the optimum"``, or less where there may be several, such as ``"a local
+        minimum"``.
 
     Examples
     --------
@@ -42,14 +45,16 @@ class Certificate:
     through: str
     digits: int = 0
     note: str = ""
+    claim: str = "the optimum"
 
     def __str__(self) -> str:
         verdict = "within" if self.value <= self.tolerance else "beyond"
-        answer = "the optimum" if self.holds else "not certified"
+        answer = self.claim if self.holds else "not certified"
         text = (
             f"{self.kind} {self.value:.3g} is {verdict} {self.tolerance:.3g}: {answer}, through {self.through}, "
-            f"rank {self.rank}, condition number {self.condition:.3g}"
+            f"rank {self.rank}"
         )
+        text += "" if self.condition != self.condition else f", condition number {self.condition:.3g}"
         return f"{text}. {self.note}" if self.note else text
 
 

@@ -6,7 +6,10 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "gramian.spectral.clustering": ["SpectralClustering"],
+        "gramian.spectral.lle": ["LLE"],
+        "gramian.spectral.mds": ["MDS"],
         "gramian.spectral.null": ["spectrum_test"],
         "gramian.spectral.pca": ["PCA"],
+        "gramian.spectral.tsne": ["TSNE"],
     },
 )
