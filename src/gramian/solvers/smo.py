@@ -78,14 +78,12 @@ def minimise(
     in memory. The last rounds are on f in double precision.
     """
     beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
-    f = None if start is None or start.f is None else start.f.copy()
-    if f is None:
-        weight = by_row(dual, beta, rows.n)
-        f = rows.product(weight) if inner else rows.times(weight)
-    known = beta.copy(), f.copy()  # where f was last in double precision
+    f = np.zeros(rows.n) if not beta.any() else None if start is None or start.f is None else start.f.copy()
+    known = None if f is None else (beta.copy(), f.copy())  # where f was last in double precision
+    f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
     rounds = steps = 0
     look, last, before = PATIENCE, np.inf, rows.n
-    exact = rows.n <= FEW or not inner  # whether f is in double precision
+    exact = rows.n <= FEW or known is not None  # whether f is in double precision
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
@@ -202,12 +200,13 @@ def _within(dual: Dual, beta: Floats) -> Floats:
     return np.where(beta >= dual.high - near, dual.high, beta)
 
 
-def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats]) -> Floats:
+def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats] | None) -> Floats:
     """Kβ in double precision: of what has changed since it was last known, where that is less."""
     whole = by_row(dual, beta, rows.n)
-    change = whole - by_row(dual, known[0], rows.n)
-    if np.count_nonzero(change) < np.count_nonzero(whole):
-        return known[1] + rows.times(change)
+    if known is not None:
+        change = whole - by_row(dual, known[0], rows.n)
+        if np.count_nonzero(change) < np.count_nonzero(whole):
+            return known[1] + rows.times(change)
     return rows.times(whole)
 
 
