@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from gramian import parameters
 from gramian.rows import Rows
+from gramian.structures.em import ROOM, Engine
 from gramian.structures.missing import expected, marginal
+from gramian.structures.passes import Pass
 from gramian.structures.shapes import KINDS, LOG_2PI, as_matrix, factor, floored, log_volume, units, whitened
 from gramian.structures.structure import Structure, dense, weights
 from gramian.structures.summaries import Scatter
@@ -150,6 +152,21 @@ class Gaussian(Structure):
     def parameters(self, d: int) -> int:
         # a shared matrix is counted once, by the model
         return d + {"full": d * (d + 1) // 2, "shared": 0, "diagonal": d, "spherical": 1}[self.covariance]
+
+    def fused(self, state: Any, loop: Any) -> Any:
+        structures = state.structures
+        alike = all(type(each) is Gaussian and np.ndim(each._root) == np.ndim(self._root) for each in structures)
+        if not alike or loop.has_missing or len(structures) * len(self.mean_) ** 2 > ROOM:
+            return None
+        engine = Engine(structures, state.shares)
+
+        def leaf(block: Any) -> Any:
+            m = len(block)
+            owners, scores = np.empty(m, dtype=np.int64), np.empty(m)
+            value, mass, summaries = engine(np.ascontiguousarray(block.X), block.weight, owners, scores)
+            return Pass(value, mass, summaries, changed=loop.keep(block, owners, scores))
+
+        return leaf
 
     def together(self, summaries: list[Any]) -> list[Any]:
         """Summaries of all densities with one covariance for all, where it is shared."""

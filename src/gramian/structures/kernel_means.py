@@ -113,8 +113,8 @@ class KernelFit:
             del model.centers_
         if not model.certificate_.holds:
             warnings.warn(
-                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would change their "
-                f"cluster lower the objective by {fewer:.2g} of it. Give a larger max_iter.",
+                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would move "
+                f"lower the objective by {fewer:.2g} of it. Give a larger max_iter.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

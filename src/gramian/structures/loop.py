@@ -1,7 +1,7 @@
 """The one loop of clustering: rows are divided among structures, and each is refitted to its part."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gramian.rows import Block, Rows
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.competition import compete
+from gramian.structures.passes import Pass, State
 from gramian.structures.structure import dense, weights
 
 Floats = NDArray[np.float64]
@@ -18,41 +19,6 @@ Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
-
-
-@dataclass(eq=False)
-class State:
-    """Structures, their shares of the weight, and the scale of the noise where distances are soft."""
-
-    structures: list[Any]
-    shares: Floats
-    scale: float | None = None
-
-
-@dataclass(eq=False)
-class Pass:
-    """What one pass adds up: the objective, and what refits every structure."""
-
-    value: float
-    mass: Floats
-    summaries: list[Any]
-    spread: float = 0.0  # Σ of responsibility × loss
-    changed: int = 0
-    worst: list[tuple[float, int, Any]] = field(default_factory=list)
-
-    def _absorb(self, other: "Pass") -> "Pass":
-        joined = [
-            b if a is None else a if b is None else a + b for a, b in zip(self.summaries, other.summaries, strict=True)
-        ]
-        worst = sorted(self.worst + other.worst, key=lambda row: (-row[0], row[1]))[: len(self.mass)]
-        return Pass(
-            self.value + other.value,
-            self.mass + other.mass,
-            joined,
-            self.spread + other.spread,
-            self.changed + other.changed,
-            worst,
-        )
 
 
 @dataclass(eq=False)
@@ -80,6 +46,7 @@ class Loop:
         self.labels: Ints = np.full(rows.n, -1, dtype=np.int64)
         self.scores: Floats = np.empty(rows.n)
         self.weight = rows.sum(lambda block: float(weights(block).sum()))
+        self.has_missing = not rows.is_sparse and bool(rows.sum(lambda block: int(np.isnan(block.X).sum())))
 
     # passes
 
