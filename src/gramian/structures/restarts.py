@@ -9,6 +9,7 @@ from gramian.rows import Rows
 from gramian.structures.assignments import Assignment
 from gramian.structures.information import bayes
 from gramian.structures.loop import Loop, Outcome
+from gramian.structures.means import MeansLoop, loop_for
 from gramian.structures.start import seeds
 
 NAMES = {True: "EM", False: "alternation"}
@@ -41,20 +42,24 @@ class Search:
 
     def best(self, templates: list[Any], warm: list[Any] | None = None) -> Outcome:
         """The best outcome of all starts; `warm` is one more. Starts that cannot differ are made once."""
+        self.loop = loop_for(templates, self.rows, self.rule, self.variance, self.tol)
         once = not isinstance(self.init, str) or self.init == "farthest" or len(templates) == 1
         starts = [] if warm is None else [warm]
         found = None
         for trial in range(1 if once else self.n_init):
-            start = seeds(templates, self.rows, self.init, self.rng) if trial or not starts else starts[0]
+            start = self._seeds(templates) if trial or not starts else starts[0]
             outcome = self.run(start)
             if found is None or self._rank(outcome) < self._rank(found):
                 found = outcome
         assert found is not None
         return found
 
+    def _seeds(self, templates: list[Any]) -> list[Any]:
+        drawn = self.loop.drawn(templates, self.init, self.rng) if isinstance(self.loop, MeansLoop) else None
+        return seeds(templates, self.rows, self.init, self.rng) if drawn is None else drawn
+
     def run(self, structures: list[Any]) -> Outcome:
         """The loop from one start."""
-        # Dense rows whose structures are means go to the compiled loop here: solvers.lloyd(X, weight, centers, …).
         loop = self.loop
         loop.labels = np.full(self.rows.n, -1, dtype=np.int64)
         loop.scores = np.empty(self.rows.n)
