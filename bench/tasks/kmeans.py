@@ -1,8 +1,8 @@
 """k-means, 1,000,000 × 16, 50 clusters, one start by k-means++.
 
-Fifty normal clusters of unequal sizes, centres three times as spread as the rows about them. Every row seeds by itself, so
-that inertias differ by chance; kmeans_start begins with the same centres. inertia: Σ ‖x − c‖² to the nearest of the
-centres returned, over n d. n_iter: iterations said to be needed.
+Fifty normal clusters of unequal sizes, centres three times as spread as the rows about them. Every row seeds by
+itself, so that inertias differ by chance; kmeans_start begins with the same centres. inertia: Σ ‖x − c‖² to the
+nearest of the centres returned, over n d. n_iter: iterations said to be needed.
 """
 
 import numpy as np

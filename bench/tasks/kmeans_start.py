@@ -1,7 +1,7 @@
 """k-means, 1,000,000 × 16, 50 clusters, 30 iterations from the same centres.
 
-The data of kmeans; all rows begin with the same fifty rows and stop after thirty iterations (tol=0, and none needs less),
-so that all must have the same inertia to rounding.
+The data of kmeans; all rows begin with the same fifty rows and stop after thirty iterations (tol=0, and none needs
+less), so that all must have the same inertia to rounding.
 """
 
 from bench.tasks.kmeans import answer, data, quality

@@ -1,23 +1,16 @@
 """k-means of rows in memory: assignment and means in turn, with bounds that leave most rows alone."""
 
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.assignment import (
-    AT_ONCE,
-    FAR,
-    add_all,
-    add_moved,
-    assign_again,
-    assign_all,
-    between_centers,
-    nearer,
-    own_squares,
-)
+from gramian.solvers.assignment import AT_ONCE, FAR, assign_again, assign_all
+from gramian.solvers.cluster_sums import add_all, add_moved, between_centers, nearer, own_squares
 from gramian.solvers.points import Points
 
 Floats = NDArray[np.float64]
@@ -41,9 +34,7 @@ class Lloyd:
     converged: bool
 
 
-def lloyd(
-    X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0
-) -> Lloyd:
+def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0) -> Lloyd:
     """Lloyd's algorithm from the given centres: every row to its nearest centre, every centre to the mean of its rows.
 
     It ends when no row changes its cluster, or when Σ ‖change of a centre‖² ≤ tol · mean variance of the columns. A
@@ -80,8 +71,8 @@ def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     with single_threaded_blas():
         work = _Work.on(X, None, centers)
         work.search()
-        squares = work.squares()
-        return work.label, squares / work.points.scale / work.points.scale
+        with np.errstate(over="ignore"):
+            return work.label, work.squares() / work.points.scale / work.points.scale
 
 
 @dataclass(eq=False)
@@ -117,7 +108,7 @@ class _Work:
         ends = [n * i // count for i in range(count + 1)]
         w = np.empty(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         single = np.empty((2, n), dtype=np.float32)
-        parts = list(zip(ends[:-1], ends[1:], strict=True))
+        parts = list(pairwise(ends))
         return cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
 
     def assign(self) -> int:
@@ -217,7 +208,7 @@ class _Work:
         return float(squares.sum())
 
     def _settle(self, new: Floats, empty: NDArray[np.int64]) -> None:
-        """Centres without rows to the rows farthest from all centres, the lowest of equals; they stay if there is none."""
+        """Centres without rows to the rows farthest from all centres, the lowest of equals; without one they stay."""
         p, squares = self.points, self.squares()
         if len(self.weight):
             squares[self.weight <= 0] = 0.0
@@ -226,7 +217,8 @@ class _Work:
             if not squares[row] > 0:
                 break
             new[j] = p.inside(p.X[row])
-            parallel_map(lambda ends, j=j: nearer(p.X, p.origin, p.scale, new, j, *ends, squares), self.parts)
+            given = p.X, p.origin, p.scale, new, int(j)
+            parallel_map(partial(_look_at, given, squares), self.parts)
 
     def squares(self) -> Floats:
         """‖x − c‖² of every row and the centre of its label."""
@@ -253,3 +245,7 @@ class _Work:
         history = [value / unit / unit for value in self.history]
         centers = self.points.outside(self.C)
         return Lloyd(centers, self.label, history[-1], history, iterations, converged)
+
+
+def _look_at(given: tuple[Any, ...], squares: Floats, ends: tuple[int, int]) -> None:
+    nearer(*given, *ends, squares)

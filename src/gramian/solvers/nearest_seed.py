@@ -1,6 +1,7 @@
 """Squared distances of rows to the nearest of the rows drawn so far, in single precision."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gramian.rows import parallel_map, thread_count
-from gramian.solvers.assignment import AT_ONCE, LANES, fill, square_apart
+from gramian.solvers.assignment import AT_ONCE, LANES, fill
+from gramian.solvers.cluster_sums import square_apart
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -50,7 +52,7 @@ class NearestSeed:
         many = len(self.sums)
         tasks = min(4 * thread_count(), max(many // TASK, 1))
         ends = [many * i // tasks for i in range(tasks + 1)]
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(pairwise(ends))
 
     def rows_of(self, ends: tuple[int, int]) -> tuple[int, int]:
         return ends[0] * PANEL, min(ends[1] * PANEL, len(self.squares))

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.assignment import nearer
+from gramian.solvers.cluster_sums import nearer
 from gramian.solvers.nearest_seed import NearestSeed, drawn, gains_exactly
 from gramian.solvers.points import Points
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-SAMPLE, SAMPLE_A_CENTER = 2**15, 128  # rows on which candidates are compared
+SAMPLE, SAMPLE_A_CENTER = 2**14, 64  # rows on which candidates are compared
 PENDING = 8  # rows drawn that all others may not know yet
 STALE = 0.6  # of the sum is left, and all rows look at those drawn since
 PATIENCE = 64  # refusals before they do
@@ -25,11 +25,11 @@ def plus_plus(
 ) -> Index:
     """Rows drawn one after the other with probability w · (squared distance to the rows before), k-means++.
 
-    Each step draws `candidates` rows, 2 + ln k by default, and keeps the one that lowers the sum of these squares most;
-    beyond 32,768 rows (or 128 k) the sum is over so many, taken by chance. Rows nearer to theirs than half the way from
-    there to the new one are not looked at, and all rows look at several new ones at once: until then a row is drawn by
-    what is known, and kept with the probability that is missing. A row is drawn twice only where all others are equal
-    to rows drawn before. The bits do not depend on the number of threads.
+    Each step draws `candidates` rows, 4 + 2 ln k by default, and keeps the one that lowers the sum of these squares
+    most; beyond 16,384 rows (or 64 k) the sum is over so many, taken by chance. Rows nearer to theirs than half the way
+    from there to the new one are not looked at, and all rows look at several new ones at once: until then a row is
+    drawn by what is known, and kept with the probability that is missing. A row is drawn twice only where all others
+    are equal to rows drawn before. The bits do not depend on the number of threads.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def plus_plus(
     >>> sorted(np.rint(X[rows]).ravel().tolist())
     [0.0, 5.0, 9.0]
     """
-    candidates = 2 + int(np.log(k)) if candidates is None else candidates
+    candidates = 4 + int(2.0 * np.log(k)) if candidates is None else candidates
     with single_threaded_blas():
         state = _Drawn.on(X, weight, k, max(SAMPLE, SAMPLE_A_CENTER * k), rng)
         state.take(int(state.draw(1, rng)[0]))
