@@ -421,3 +421,13 @@ def liblinear(X: Any, y: Array, solver: int, C: float, options: str, bias: float
     given = problem(y, csr_matrix(X), bias=bias)
     coef, intercept = train(given, parameter(f"-s {solver} -c {C:.17g} -B {bias:g} {options} -q")).get_decfun()
     return {"coef": np.array([coef]), "intercept": np.array([intercept])}
+
+
+def eigen_residual(X: Array, axes: Array, variances: Array) -> float:
+    """The largest ‖C v − λ v‖ over the largest λ, for rows v of `axes` and variances λ with divisor n − 1."""
+    mean, product = X.mean(0), np.zeros((X.shape[1], len(axes)))
+    for start in range(0, len(X), BLOCK):
+        block = X[start : start + BLOCK] - mean
+        product += block.T @ (block @ axes.T)
+    left = product / (len(X) - 1) - axes.T * variances
+    return float(np.linalg.norm(left, axis=0).max() / variances[0])

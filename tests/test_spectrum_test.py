@@ -35,7 +35,7 @@ def test_tracy_widom_against_painleve():
 
     at = np.array([4.0, 2.0, 0.5, -1.0, -2.5, -4.0])
     path = solve_ivp(slope, (s0, -4.5), start, method="DOP853", rtol=1e-12, atol=1e-18, t_eval=at)
-    np.testing.assert_allclose(tracy_widom(at)[0], np.exp(-0.5 * (path.y[2] + path.y[4])), atol=1e-9)
+    np.testing.assert_allclose(tracy_widom(at)[0], np.exp(-0.5 * (path.y[2] + path.y[4])), atol=2e-11)
 
 
 def test_the_far_tail_keeps_its_digits():
@@ -58,8 +58,8 @@ def test_noise_fills_the_law_of_marchenko_and_pastur(n, d):
     assert found.eigenvalues[-1] > low * 0.9 - 0.02
     assert len(found.eigenvalues) == len(found.p_values) == min(n - 1, d)
     assert found.threshold == pytest.approx(found.noise * (1 + np.sqrt(d / (n - 1))), rel=1e-12)
-    values = np.linalg.svd(rng.standard_normal((2000, 500)), compute_uv=False) ** 2 / 2000
-    assert np.median(values) == pytest.approx(noise_median(0.25), rel=0.01)
+    values = np.linalg.svd(rng.standard_normal((800, 200)), compute_uv=False) ** 2 / 800
+    assert np.median(values) == pytest.approx(noise_median(0.25), rel=0.02)
 
 
 def test_level_is_kept():

@@ -21,6 +21,7 @@ FEW = 0.25  # share of the eigenvectors up to which they are computed one by one
 SMALL = 1500  # rows up to which a matrix is factored whole
 KRYLOV_SHARE = 0.02  # of the eigenvectors, up to which products with the matrix are the quicker way
 BASIS_CELLS = 30_000_000  # numbers of the basis: beyond, it is restarted sooner
+DEPENDENT = 1e-2  # share of a block below which a direction of it is made orthogonal once more
 PANEL = 512  # rows of a piece of a product
 
 
@@ -128,7 +129,7 @@ def krylov(
 
     Notes
     -----
-    Every vector is kept orthogonal to all before, twice; what the basis holds is multiplied by A once. When the basis
+    Every vector is made orthogonal to all before, twice; what the basis holds is multiplied by A once. When the basis
     is full it becomes the best of its vectors, and the next block stays what it would have been. An eigenvalue that
     repeats is found as often as the block is wide: at least `count` times, up to 32.
 
@@ -147,7 +148,8 @@ def krylov(
     with single_threaded_blas():
         first = rng.standard_normal((n, width)) if start is None else np.array(start, dtype=np.float64)
         V, AV = np.empty((n, most), order="F"), np.empty((n, most), order="F")
-        Q = _orthonormal(first, V[:, :0], rng)[0]
+        T = np.zeros((most, most))
+        Q = _orthonormal(first, V[:, :0], rng, 0.0)[0]
         m, products, alone = 0, 0, np.nan
         limit = max_products or 60 * (count + width)
         while True:
@@ -156,28 +158,29 @@ def krylov(
             AV[:, m : m + b] = sign * times(Q)
             products += b
             m += b
-            T = V[:, :m].T @ AV[:, :m]
-            theta, Y = np.linalg.eigh(0.5 * (T + T.T))
+            T[:m, m - b : m] = V[:, :m].T @ AV[:, m - b : m]
+            T[m - b : m, : m - b] = T[: m - b, m - b : m].T
+            theta, Y = np.linalg.eigh(T[:m, :m])
             theta, Y = theta[::-1], Y[:, ::-1]
             k = min(count, m)
-            rest = AV[:, m - b : m] - V[:, :m] @ T[:, m - b :]
-            Q, B = _orthonormal(rest, V[:, :m], rng)
-            # Where A leaves the basis where it is, others of its kind may be outside: random vectors will tell.
-            closed = float(np.abs(B).max(initial=0.0)) <= 100 * EPS * float(np.abs(T).max(initial=0.0))
-            before, alone = alone, float(theta[:k].sum()) if closed else np.nan
+            scale = float(np.abs(theta).max(initial=0.0)) or 1.0
+            rest = AV[:, m - b : m] - V[:, :m] @ T[:m, m - b : m]
+            Q, B = _orthonormal(rest, V[:, :m], rng, 100 * EPS * scale)
             # All that A makes of the basis and is not in it comes from the last block: so does every residual.
             size = np.linalg.norm(B @ Y[m - b : m, :k], axis=0)
-            scale = float(np.abs(theta).max(initial=0.0)) or 1.0
             done = m >= count and bool((size <= 0.5 * tol * scale).all())
-            if closed and not abs(alone - before) <= tol * scale:
-                done = False
+            if np.abs(B).max(initial=0.0) <= 100 * EPS * scale:
+                # A leaves the basis where it is, but others of its kind may be outside: random vectors will tell.
+                before, alone = alone, float(theta[:k].sum())
+                done = done and abs(alone - before) <= tol * scale
             if done or m >= n or products >= limit:
                 break
             if m + Q.shape[1] > most:
                 keep = min(count + width, m, most - Q.shape[1])
                 V[:, :keep], AV[:, :keep] = V[:, :m] @ Y[:, :keep], AV[:, :m] @ Y[:, :keep]
                 m = keep
-                Q = _orthonormal(Q, V[:, :m], rng)[0]
+                T[:m, :m] = np.diag(theta[:m])
+                Q = _orthonormal(Q, V[:, :m], rng, 0.0)[0]
         vectors = V[:, :m] @ Y[:, :k]
         residuals = np.linalg.norm(AV[:, :m] @ Y[:, :k] - vectors * theta[:k], axis=0)
     converged = m >= count and bool((residuals <= tol * scale).all())
@@ -189,15 +192,14 @@ def _block(count: int) -> int:
     return int(min(max(8, count + 2), 32))
 
 
-def _orthonormal(W: Floats, V: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Orthonormal Q, also to V, and B with W = Q B + (what V spans); directions that are missing are random."""
+def _orthonormal(W: Floats, V: Floats, rng: np.random.Generator, rounding: float) -> tuple[Floats, Floats]:
+    """Orthonormal Q, also to V, and B with W = Q B + (what V spans); directions that are but rounding become random."""
     n, b = W.shape
     b = min(b, n - V.shape[1])
     size = float(np.linalg.norm(W))
     W = W - V @ (V.T @ W)
-    W -= V @ (V.T @ W)
     Q, B = np.linalg.qr(W)
-    weak = np.flatnonzero(np.abs(np.diagonal(B)) <= 100 * EPS * size) if size > 0 else np.arange(len(B))
+    weak = np.flatnonzero(np.abs(np.diagonal(B)) <= max(100 * EPS * size, rounding))
     weak = weak[weak < b]
     Q = Q[:, :b]
     if weak.size:
@@ -208,7 +210,7 @@ def _orthonormal(W: Floats, V: Floats, rng: np.random.Generator) -> tuple[Floats
             fresh -= known @ (known.T @ fresh)
             fresh = np.linalg.qr(fresh)[0]
         Q[:, weak] = fresh
-    else:
+    elif V.shape[1] and np.abs(np.diagonal(B)).min() < DEPENDENT * size:
         Q -= V @ (V.T @ Q)  # what a nearly dependent block picked up again
         Q, again = np.linalg.qr(Q)
         B = again @ B[:b]

@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.features.passes import checked
 from gramian.features.spread import Spread, spread_of
 from gramian.rows import Block, Rows, scratch
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 FAR = 100.0  # distance of the mean from zero, in deviations, from which rows are centred before they are multiplied
+CELLS = 2**17  # numbers whose means and deviations are computed together
+FIELDS = ("mean_high", "mean_low", "deviation", "constant")
 CHECKED = 32  # axes whose residual is computed
 
 
@@ -23,7 +24,10 @@ class CentredRows:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        spread: Spread = rows.sum(lambda block: spread_of(checked(block, rows)))
+        with np.errstate(all="ignore"):
+            spread: Spread = rows.sum(_spread)
+        if not np.isfinite(spread.deviation).all():
+            rows.refuse_nonfinite()
         self.mean, self.weight = spread.mean, spread.weight
         precision = 2 * rows.precision * np.abs(self.mean)
         varies = ~spread.constant & (spread.deviation > precision)
@@ -66,6 +70,20 @@ class CentredRows:
 
         return np.ascontiguousarray(np.asarray(self.rows.sum(of_block)).T)
 
+    def dual_times(self, U: Floats) -> Floats:
+        """Z Zᵀ U in two passes, for U (n, b): shorter vectors where there are fewer rows than columns."""
+        Q = np.ascontiguousarray(self.left_times(U))
+        offset = self.mean @ Q
+
+        def of_block(block: Block) -> Any:
+            Y = np.asarray(self._part(block) @ Q)
+            if not self._centres(block):
+                Y -= offset
+            Y *= self.unit
+            return [Y if block.weight is None else Y * np.sqrt(block.weight)[:, None]]
+
+        return np.concatenate(self.rows.sum(of_block))
+
     def left_times(self, U: Floats) -> Floats:
         """ZᵀU for U (n, b)."""
 
@@ -74,10 +92,10 @@ class CentredRows:
             Y = U[block.start : block.start + len(block)] * self.unit
             if block.weight is not None:
                 Y = Y * np.sqrt(block.weight)[:, None]
-            found = np.asarray(X.T @ Y)
-            return found if self._centres(block) else found - np.outer(self.mean, Y.sum(axis=0))
+            found = np.asarray((X.T @ Y).T if sp.issparse(X) else Y.T @ X)
+            return found if self._centres(block) else found - np.outer(Y.sum(axis=0), self.mean)
 
-        return np.asarray(self.rows.sum(of_block))
+        return np.asarray(self.rows.sum(of_block)).T
 
     def dense(self) -> Floats:
         """Z itself."""
@@ -111,3 +129,15 @@ class CentredRows:
         if self._centres(block):
             return np.subtract(X, self.mean, out=scratch("centred", *X.shape))
         return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _spread(block: Block) -> Spread:
+    """The spread of a block, some columns at a time: those stay in the cache while they are read again."""
+    n, d = block.X.shape
+    width = max(CELLS // max(n, 1), 1)
+    with np.errstate(all="ignore"):  # numbers that are not finite are found by what becomes of them
+        if sp.issparse(block.X) or width >= d:
+            return spread_of(block)
+        parts = [spread_of(Block(block.X[:, j : j + width], None, block.weight, 0)) for j in range(0, d, width)]
+    fields = [np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS]
+    return Spread(parts[0].weight, *fields)

@@ -28,7 +28,6 @@ SHARE = 0.05  # of the eigenvalues, up to which products with the matrix are the
 FIRST = 20  # components that are looked at first where all are too many
 SCRAMBLES = 3
 TOLERANCE = 1e-8
-ROUGH = 2e-6  # residual that products in single precision can reach
 
 
 @dataclass(eq=False)
@@ -153,10 +152,10 @@ class _Centred:
         self.middle = float(self.share @ self.side)
         self.total = max(float(self.weight @ np.diagonal(K)) - self.sum * self.middle, 0.0)
 
-    def times(self, Q: Floats, K: Any = None) -> Floats:
+    def times(self, Q: Floats) -> Floats:
         Q = self.root * Q
         Q -= self.share[:, None] * Q.sum(axis=0)
-        Y = matrix_times(self.K if K is None else K)(Q)
+        Y = matrix_times(self.K)(Q)
         Y -= self.share @ Y
         return self.root * Y
 
@@ -170,13 +169,10 @@ class _Centred:
 
 
 def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
-    """The largest eigenvalues: of few among many, by products in single precision first, then in double."""
+    """The largest eigenvalues: of few among many by products with the matrix, else by LAPACK."""
     n = len(centred.K)
     if n > DENSE and count <= SHARE * n:
-        single = centred.K.astype(np.float32)
-        rough = krylov(lambda Q: centred.times(Q, single), n, count + 2, tol=ROUGH, seed=seed, max_products=n)
-        del single
-        found = krylov(centred.times, n, count, tol=1e-10, start=rough.vectors, max_products=n)
+        found = krylov(centred.times, n, count, tol=1e-10, seed=seed, max_products=n)
         if found.converged:
             return found
     return eigen(centred.whole())
@@ -213,7 +209,7 @@ def _by_matrix(
     sign = _signs(a)
     name = "block Krylov" if found.products else "LAPACK"
     reason = (
-        f"{count} of {n} eigenvectors: products with the matrix, {found.products} columns in double precision"
+        f"{count} of {n} eigenvectors: products with the matrix, {found.products} columns"
         if found.products
         else f"all eigenvectors of {n} × {n} numbers"
     )

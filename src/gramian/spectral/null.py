@@ -139,10 +139,9 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
         values = known / dof
         noise = _median_noise(values, dof, d) if found.complete else _mean_noise(values, found.total / dof, dof, d)
         centre, scale = largest_of_noise(dof, d)
-        if noise > 0:
-            p_values = tracy_widom((values / noise - centre) / scale)[1]
-        else:  # whatever varies, varies more than nothing
-            p_values = np.where(values > 0, 0.0, 1.0)
+        # Where there is no noise, whatever varies is more than that.
+        excess = (values / noise - centre) / scale if noise > 0 else np.where(values > 0, np.inf, -np.inf)
+        p_values = tracy_widom(excess)[1]
         shown = p_values < level
         significant = count if shown.all() else int(shown.argmin())
         ratio = d / dof

@@ -245,7 +245,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @cached_property
     def null_(self) -> SpectrumTest:
         """The spectrum beside that of noise."""
-        if not hasattr(self, "_found"):
+        if not hasattr(self, "_axes"):
             raise AttributeError("null_ is there after fit.")
         if self._axes is not None:
             raise AttributeError("null_ is of PCA without a kernel: theory gives no edge of noise for kernels.")

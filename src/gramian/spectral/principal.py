@@ -186,14 +186,7 @@ def of_dual(table: CentredRows, reason: str) -> Principal:
     K = _inner(table)
     found = eigen(K)
     values = np.maximum(found.values[: table.most], 0.0)
-    good = int((values > table.n * EPS * max(values[0], 0.0)).sum()) if len(values) else 0
-    U = found.vectors[:, :good] / np.sqrt(values[:good])
-    with single_threaded_blas():
-        axes = table.left_times(U).T
-        if good and values[good - 1] < 1e-4 * values[0]:
-            Q, R = np.linalg.qr(axes.T)
-            axes = (Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)).T
-    return table.principal(values, np.ascontiguousarray(axes), "dual", reason)
+    return table.principal(values, _turned(table, values, found.vectors), "dual", reason)
 
 
 def of_svd(table: CentredRows, reason: str) -> Principal:
@@ -206,11 +199,25 @@ def of_svd(table: CentredRows, reason: str) -> Principal:
 
 
 def of_krylov(table: CentredRows, count: int, reason: str, seed: int) -> Principal:
-    """From products with the centred rows, of which none is made."""
-    found = krylov(table.times, table.d, count, tol=KRYLOV, seed=seed)
+    """From products with the centred rows, of which none is made; in the space of the rows where that is smaller."""
+    n, d = table.n, table.d
+    found = krylov(table.times if n >= d else table.dual_times, min(n, d), count, tol=KRYLOV, seed=seed)
     values = np.maximum(found.values, 0.0)
     told = f"{reason}; {found.products} columns multiplied"
-    return table.principal(values, np.ascontiguousarray(found.vectors.T), "rows", told)
+    if n >= d:
+        return table.principal(values, np.ascontiguousarray(found.vectors.T), "rows", told)
+    return table.principal(values, _turned(table, values, found.vectors), "rows", told)
+
+
+def _turned(table: CentredRows, values: Floats, U: Floats) -> Floats:
+    """Axes (r, d) from the eigenvectors (n, r) of the dual; orthonormal also where values are small."""
+    good = int((values > table.n * EPS * max(values[0], 0.0)).sum()) if len(values) else 0
+    with single_threaded_blas():
+        axes = table.left_times(U[:, :good] / np.sqrt(values[:good])).T
+        if good and values[good - 1] < 1e-4 * values[0]:
+            Q, R = np.linalg.qr(axes.T)
+            axes = (Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)).T
+    return np.ascontiguousarray(axes)
 
 
 def _relative(left: Floats, values: Floats) -> float:
