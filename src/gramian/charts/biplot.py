@@ -5,15 +5,15 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from gramian.charts.cloud import HEIGHT, axes, colours_of, dots, kept_rows, window
+from gramian.charts.cloud import HEIGHT, answered, axes, colours_of, dots, haloed, kept_rows, window
 from gramian.charts.path import spread
 from gramian.charts.text import Floats, counted, feature_names, labels, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
-from gramian.rows import Rows
 
 MOST_ARROWS = 12
 REACH = 0.9  # of the rows' extent that the longest arrow covers
 LABEL_HEIGHT = 14
+NEARLY = 0.2  # radians
 
 
 def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -28,7 +28,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     places = None if X is None else _scores(model, X)
     if places is None:
         reach = 1.0
-        ends = window(np.vstack([arrows[order], -arrows[order], [[0.0, 0.0]]]), equal=True, pad=0.14)
+        ends = window(np.vstack([arrows[order], -0.2 * arrows[order]]), equal=True, pad=0.14)
     else:
         kept, _ = kept_rows(len(places), sample_weight)
         reach = _stretch(arrows[order], places[kept])
@@ -58,7 +58,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
 
 
 def _scores(model: Any, X: Any) -> Floats:
-    found = np.asarray(model.transform(X.collect().X if isinstance(X, Rows) else X), dtype=np.float64)
+    found = answered(model.transform, X).astype(np.float64)
     return np.column_stack([found, np.zeros(len(found))])[:, :2]
 
 
@@ -85,7 +85,8 @@ def _arrows(ends: Floats, names: list[str], plane: Any, window: Floats, look: Lo
     base = alt.Chart(rows(records)).mark_rule(color=look.ink, strokeWidth=1.4)
     line = base.encode(x=plane[0], y=plane[1], x2="x2:Q", y2="y2:Q", tooltip=[alt.Tooltip("name:N", title="column")])
     tips = alt.Chart(rows(words)).mark_point(shape="triangle", filled=True, size=70, opacity=1, color=look.ink)
-    tip = tips.encode(x=plane[0], y=plane[1], angle=alt.Angle("turn:Q", scale=alt.Scale(domain=[-180, 180], range=[-180, 180])))
+    turned = alt.Angle("turn:Q", scale=alt.Scale(domain=[-180, 180], range=[-180, 180]), legend=None)
+    tip = tips.encode(x=plane[0], y=plane[1], angle=turned)
     return [line, tip, *_labels(words, plane, window, size, look)]
 
 
@@ -96,14 +97,31 @@ def _labels(words: list[dict[str, Any]], plane: Any, window: Floats, size: Float
         own = sorted((word for word in words if (word["x"] >= 0) == (side == "right")), key=lambda word: word["y"])
         if not own:
             continue
-        wanted = np.array([word["y"] + np.sign(word["y"]) * 4 * size[1] for word in own])
+        wanted = np.array([word["y"] + (np.sign(word["y"]) * 4 + _aside(word, own, size)) * size[1] for word in own])
+        own = [own[i] for i in np.argsort(wanted, kind="stable")]
+        wanted.sort()
         y = spread(wanted, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
         records = [{"x": word["x"], "y": float(at), "name": word["name"]} for word, at in zip(own, y, strict=True)]
         base = alt.Chart(rows(records)).encode(x=plane[0], y=plane[1], text="name:N")
         style = {"align": "left" if side == "right" else "right", "dx": 8 if side == "right" else -8, "fontSize": 12}
-        layers.append(base.mark_text(stroke=look.background, strokeWidth=3.5, color=look.background, **style))
-        layers.append(base.mark_text(color=look.ink, fontWeight="bold", **style))
+        layers += haloed(base, look, fontWeight="bold", **style)
     return layers
+
+
+def _aside(word: dict[str, Any], others: list[dict[str, Any]], size: Floats) -> float:
+    """Pixels up or down by which a name keeps clear of longer arrows in nearly its direction."""
+
+    def polar(one: dict[str, Any]) -> tuple[float, float]:
+        a, b = abs(one["x"]) / size[0], one["y"] / size[1]
+        return float(np.hypot(a, b)), float(np.arctan2(b, a))
+
+    length, angle = polar(word)
+    found = 0.0
+    for other in others:
+        longer, there = polar(other)
+        if other is not word and longer > length and abs(there - angle) < NEARLY:
+            found = LABEL_HEIGHT if angle >= there else -LABEL_HEIGHT
+    return found
 
 
 def _finding(model: Any, arrows: Floats, names: list[str]) -> str:

@@ -63,9 +63,7 @@ def draw(model: Any, look: Look) -> Any:
     chosen = [record for record in records if record["k"] == int(choice.chosen)]
     mark = alt.Chart(rows([{"k": int(choice.chosen), "text": "chosen"}])).encode(x=x)
     layers.append(mark.mark_rule(color=look.ink, strokeWidth=1.5))
-    layers.append(
-        mark.mark_text(baseline="bottom", color=look.ink, fontSize=12).encode(y=alt.value(-4), text="text:N")
-    )
+    layers.append(mark.mark_text(baseline="bottom", color=look.ink, fontSize=12).encode(y=alt.value(-4), text="text:N"))
     layers.append(alt.Chart(rows(chosen)).mark_point(filled=True, size=80, opacity=1, color=look.ink).encode(x=x, y=y))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(*_words(model, choice, errors)))
 

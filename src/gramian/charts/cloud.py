@@ -1,5 +1,6 @@
 """Rows as dots of a plane: their reading, their window, and their colours by class, by cluster or by a number."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ HEIGHT = 400
 MOST_POINTS = 2000
 PAD = 0.06
 UNLIKE = 5.0  # spreads that differ by more are not drawn in equal units
+SHAPES = ("circle", "triangle-up", "square")  # of classes whose colours have come round
 MOST_CLASSES = 20  # whole numbers that differ in more values are numbers, not classes
 
 
@@ -38,6 +40,15 @@ def table(X: Any) -> Floats:
     given.refuse_nonfinite()
     found = given.sum(lambda block: [block.X.toarray() if sp.issparse(block.X) else block.X])
     return np.concatenate(found).astype(np.float64)
+
+
+def answered(method: Any, X: Any, **more: Any) -> Any:
+    """What a method of a model says of rows; those of `Rows` are given as an array, which every model takes."""
+    if not isinstance(X, Rows):
+        return np.asarray(method(X, **more))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.asarray(method(X.collect().X, **more))
 
 
 def colours_of(y: Any, n: int) -> Colours:
@@ -107,13 +118,18 @@ def dots(
     x, y = axes
     records: list[dict[str, Any]] = [{"x": float(points[i, 0]), "y": float(points[i, 1]), "row": int(i)} for i in shown]
     tooltip = [alt.Tooltip("row:Q", title="row")]
-    few = len(colours.names) <= len(look.palette)
+    few = len(colours.names) <= len(SHAPES) * len(look.palette)
+    shape: Any = alt.value("circle")
     if colours.places is not None:
         for record, i in zip(records, shown, strict=True):
             record["class"] = colours.names[colours.places[i]]
         scale = alt.Scale(domain=colours.names, range=[look.of_class(j) for j in range(len(colours.names))])
-        legend = alt.Legend(title=None, orient="top", offset=4, symbolOpacity=1, symbolType="circle") if few else None
-        colour: Any = alt.Color("class:N", scale=scale, legend=legend)
+        k, round_of = len(colours.names), len(look.palette)
+        legend = alt.Legend(title=None, orient="top", offset=4, symbolOpacity=1, columns=min(k, round_of))
+        colour: Any = alt.Color("class:N", scale=scale, legend=legend if few else None)
+        if k > round_of and few:
+            forms = [SHAPES[j // round_of] for j in range(k)]
+            shape = alt.Shape("class:N", scale=alt.Scale(domain=colours.names, range=forms), legend=legend)
         tooltip.append(alt.Tooltip("class:N", title=title or "class"))
     elif colours.values is not None:
         for record, i in zip(records, shown, strict=True):
@@ -128,14 +144,16 @@ def dots(
     else:
         colour = alt.value(look.accent)
     size = 42 if len(shown) <= 300 else 26 if len(shown) <= 1000 else 14
-    base = alt.Chart(rows(records)).mark_circle(size=size, opacity=0.85, stroke=look.background, strokeWidth=0.6)
-    layers = [base.encode(x=x, y=y, color=colour, tooltip=tooltip)]
+    base = alt.Chart(rows(records)).mark_point(
+        filled=True, size=size, opacity=0.85, stroke=look.background, strokeWidth=0.6
+    )
+    layers = [base.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
     if colours.places is not None and not few:
-        layers.append(_words(points, kept, colours, axes, look))
+        layers += _words(points, kept, colours, axes, look)
     return layers
 
 
-def _words(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Look) -> Any:
+def _words(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Look) -> list[Any]:
     """The name of each class at the row nearest to the middle of its rows."""
     assert colours.places is not None
     where = []
@@ -146,9 +164,13 @@ def _words(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], 
             near = points[own[((points[own] - middle) ** 2).sum(axis=1).argmin()]]
             where.append({"x": float(near[0]), "y": float(near[1]), "class": name})
     base = alt.Chart(rows(where)).encode(x=axes[0], y=axes[1], text="class:N")
-    return base.mark_text(
-        fontSize=13, fontWeight="bold", color=look.ink, stroke=look.background, strokeWidth=0.4
-    )
+    return haloed(base, look, fontSize=13, fontWeight="bold")
+
+
+def haloed(base: Any, look: Look, **style: Any) -> list[Any]:
+    """Words that are read over anything."""
+    under = base.mark_text(stroke=look.background, strokeWidth=3.5, color=look.background, **style)
+    return [under, base.mark_text(color=look.ink, **style)]
 
 
 def curves(lines: list[Floats], axes: tuple[Any, Any], colours: list[str], **style: Any) -> Any:
@@ -159,6 +181,4 @@ def curves(lines: list[Floats], axes: tuple[Any, Any], colours: list[str], **sty
         for at, (a, b) in enumerate(line)
     ]
     base = alt.Chart(rows(records)).mark_line(clip=True, strokeJoin="round", **style)
-    return base.encode(
-        x=axes[0], y=axes[1], detail="line:N", order="at:Q", color=alt.Color("colour:N", scale=None)
-    )
+    return base.encode(x=axes[0], y=axes[1], detail="line:N", order="at:Q", color=alt.Color("colour:N", scale=None))

@@ -5,9 +5,9 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from gramian.charts.cloud import HEIGHT, Colours, Ints, axes, curves, dots, kept_rows, table, window
+from gramian.charts.cloud import HEIGHT, Colours, Ints, answered, axes, curves, dots, kept_rows, table, window
 from gramian.charts.outlines import Outline, outlines
-from gramian.charts.points import some
+from gramian.charts.points import some, weighted_quantile
 from gramian.charts.text import Floats, counted, feature_names, labels, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
 
@@ -48,6 +48,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     facts = [type(model).__name__, f"{len(structures) or len(found)} clusters", f"{weight.sum():,.10g} rows"]
     facts += [f"objective {number(model.objective_, 4)}"] if hasattr(model, "objective_") else []
     finding = _finding(model, X, own, kept, weight, structures)
+    notes += [f"clearly: with {percent(SURE)} or more"] if hasattr(model, "predict_proba") else []
     return alt.layer(*layers).properties(
         width=WIDTH, height=HEIGHT, title=title(finding, " · ".join(facts), "; ".join(notes))
     )
@@ -55,7 +56,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
 
 def _labels(model: Any, X: Any, n: int) -> Ints:
     if hasattr(model, "predict"):
-        return np.asarray(model.predict(X)).astype(np.int64)
+        return answered(model.predict, X).astype(np.int64)
     own = np.asarray(model.labels_).astype(np.int64)
     if len(own) != n:
         raise ValueError(
@@ -88,7 +89,7 @@ def _structure_layers(drawn: list[Outline], found: list[int], plane: Any, look: 
         lines = [(line, colour(each.place)) for each in drawn for line in (each.dashed if dashed else each.solid)]
         if lines:
             style = {"strokeWidth": 1.4, "strokeDash": [5, 4]} if dashed else {"strokeWidth": 2.4}
-            under = {"strokeWidth": 4.6, "opacity": 0.8}
+            under = {"strokeWidth": 3.6, "opacity": 0.7}
             if not dashed:  # a rim, so that lines are seen over dots of their own colour
                 layers.append(curves([line for line, _ in lines], plane, [look.background] * len(lines), **under))
             layers.append(curves([line for line, _ in lines], plane, [c for _, c in lines], **style))
@@ -110,7 +111,7 @@ def _structure_layers(drawn: list[Outline], found: list[int], plane: Any, look: 
 def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, look: Look, notes: list[str]) -> Any:
     if not hasattr(model, "outliers"):
         return []
-    out = np.asarray(model.outliers(X, share=SHARE))
+    out = answered(model.outliers, X, share=SHARE)
     where = kept[out[kept]]
     if not len(where) or len(where) > 0.2 * len(kept):
         return []
@@ -136,13 +137,15 @@ def _finding(model: Any, X: Any, own: Ints, kept: Ints, weight: Floats, structur
     k = len(structures) or len(sizes)
     words = counted(k, one or "cluster", more or "clusters")
     if hasattr(model, "predict_proba"):
-        sure = float(weight[np.asarray(model.predict_proba(X)).max(axis=1) >= SURE].sum()) / total
+        sure = float(weight[answered(model.predict_proba, X).max(axis=1) >= SURE].sum()) / total
         return f"{words}: {percent(sure)} of {counted(total, 'row')} clearly belong to one"
-    if structures and nouns.isdisjoint({"Point", "Gaussian", "StudentT"}) and all(
-        hasattr(each, "distance") for each in structures
+    if (
+        structures
+        and nouns.isdisjoint({"Point", "Gaussian", "StudentT"})
+        and all(hasattr(each, "distance") for each in structures)
     ):
         away = np.min([each.distance(table(X)) for each in structures], axis=0)
-        half = float(np.median(np.repeat(away[kept], 1)))
+        half = float(weighted_quantile(away[kept], np.array([0.5]), weight[kept])[0])
         return f"{words}: half of {counted(total, 'row')} lie within {number(half, 2)} of theirs"
     if k == 1:
         return f"One {one or 'cluster'} for {counted(total, 'row')}"

@@ -82,8 +82,8 @@ def chart(
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
         too, given y.
         By default, with data the boundary of two features, else the ROC curve of two classes, the confusion of more,
-        the residuals, the clusters, the biplot or the map; without data the path above the validation loss where alpha was chosen, else the first of
-        parts, fit, selection, path, coefficients that there is.
+        the residuals, the clusters, the biplot or the map; without data the path above the validation loss where alpha
+        was chosen, else the first of parts, fit, selection, path, coefficients, map, spectrum that there is.
     X : array, data frame, sparse matrix or Rows, optional
         Rows to predict; `Rows` bring their target and weights.
     y : array (n,), optional
@@ -261,8 +261,8 @@ def _choice(model: Any, available: list[str]) -> str:
 def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if X is not None or y is not None:
         for kind in ("boundary", "region", "residuals", "clusters", "biplot", "embedding"):
-            alone = kind == "embedding" and hasattr(model, "embedding_")
-            if kind in available and not (kind in WITH_ROWS and X is None and not alone):
+            of_the_fit = kind == "embedding" and hasattr(model, "embedding_")
+            if kind in available and not (kind in WITH_ROWS and X is None and not of_the_fit):
                 return [kind]
         ranked = "roc" in available and len(_classes(model)) == 2
         wanted = ["roc", "confusion"] if ranked else ["confusion"]

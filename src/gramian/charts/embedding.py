@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 from scipy.spatial import cKDTree
 
-from gramian.charts.cloud import HEIGHT, Colours, axes, colours_of, dots, kept_rows, window
+from gramian.charts.cloud import HEIGHT, Colours, answered, axes, colours_of, dots, kept_rows, window
 from gramian.charts.text import Floats, counted, number, percent
 from gramian.charts.theme import WIDTH, Look, title
 from gramian.rows import Rows
@@ -35,8 +35,8 @@ def _places(model: Any, X: Any) -> Floats:
     if X is None:
         return np.asarray(model.embedding_, dtype=np.float64)
     if hasattr(model, "transform"):
-        found = model.transform(X.collect().X if isinstance(X, Rows) else X)
-        return np.asarray(found, dtype=np.float64).reshape(len(found), -1)
+        found = answered(model.transform, X).astype(np.float64)
+        return found.reshape(len(found), -1)
     own = np.asarray(model.embedding_, dtype=np.float64)
     n = X.n if isinstance(X, Rows) else X.shape[0] if hasattr(X, "shape") else len(X)
     if n != len(own):

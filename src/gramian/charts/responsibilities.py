@@ -6,11 +6,10 @@ import altair as alt
 import numpy as np
 
 from gramian.charts.axis import linear_axis
-from gramian.charts.cloud import kept_rows
+from gramian.charts.cloud import answered, kept_rows
 from gramian.charts.image import png
 from gramian.charts.text import Floats, counted, number, percent
 from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
-from gramian.rows import Rows
 
 HEIGHT = 220
 SURE = 0.9
@@ -19,7 +18,7 @@ MOST_COLOURS = 250
 
 def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Rows from left to right by their component and how surely they belong to it; shares stacked in its colours."""
-    p = np.asarray(model.predict_proba(X.collect().X if isinstance(X, Rows) else X), dtype=np.float64)
+    p = answered(model.predict_proba, X).astype(np.float64)
     kept, weight = kept_rows(len(p), sample_weight)
     p, weight = p[kept], weight[kept]
     k = p.shape[1]

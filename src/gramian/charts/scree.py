@@ -131,7 +131,7 @@ def _words(model: Any, null: Any, values: Floats, shares: Floats, kept: int, sho
         if k == 0:
             finding = "No component stands above the noise"
         else:
-            finding = f"{counted(k, 'component')} of {m:,} {'stands' if k == 1 else 'stand'} above the noise"
+            finding = f"{k:,} of {counted(m, 'component')} {'stands' if k == 1 else 'stand'} above the noise"
         facts += [f"noise variance {number(null.noise)}", f"edge {number(float(null.edges[1]))}"]
         if len(np.atleast_1d(null.p_values)) > k:
             facts.append(f"p of the {'first' if k == 0 else 'next'} {number(float(null.p_values[k]), 2)}")
