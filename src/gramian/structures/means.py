@@ -71,7 +71,8 @@ class MeansLoop(Loop):
         labels, squares = nearest(X, centers)
         self.labels, self.scores = labels.astype(np.int64), squares
         share = np.ones(len(squares)) if weight is None else weight
-        return float(share @ squares), np.bincount(self.labels, share, minlength=len(centers))
+        mass = np.bincount(self.labels, share, minlength=len(centers))
+        return float(share @ squares), np.asarray(mass, dtype=np.float64)
 
     def certify(self, outcome: Outcome) -> None:
         X, weight = self._table
