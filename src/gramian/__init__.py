@@ -39,7 +39,7 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
-        "gramian.spectral": ["PCA", "spectrum_test"],
+        "gramian.spectral": ["MinorComponents", "PCA", "spectrum_test"],
     },
     {
         "charts": "gramian.charts",
