@@ -39,7 +39,7 @@ __getattr__, __dir__, __all__ = attach(
             "TotalLeastSquares",
             "TunedThreshold",
         ],
-        "gramian.spectral": ["LLE", "MDS", "PCA", "SpectralClustering", "TSNE", "spectrum_test"],
+        "gramian.spectral": ["LLE", "MDS", "MinorComponents", "PCA", "SpectralClustering", "TSNE", "spectrum_test"],
         "gramian.structures": [
             "Agglomerative",
             "CompetitiveLearning",

@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.spectral.clustering": ["SpectralClustering"],
         "gramian.spectral.lle": ["LLE"],
         "gramian.spectral.mds": ["MDS"],
+        "gramian.spectral.minor": ["MinorComponents"],
         "gramian.spectral.null": ["spectrum_test"],
         "gramian.spectral.pca": ["PCA"],
         "gramian.spectral.tsne": ["TSNE"],

@@ -13,8 +13,7 @@ from gramian.features.passes import is_moments, read
 from gramian.kernels.named import kernel_of
 from gramian.kernels.reading import is_matrix
 from gramian.parameters import choice, flag, number
-from gramian.rows import MemoryRows, Rows, scan
-from gramian.rows.columns import remember_columns
+from gramian.rows import Rows, scan
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.density import Density
 from gramian.spectral.kernel_pca import KernelAxes, kernel_axes
@@ -22,7 +21,7 @@ from gramian.spectral.null import SpectrumTest, generator, null_of
 from gramian.spectral.number import by_holding_out, by_likelihood, by_share
 from gramian.spectral.principal import Principal, principal
 from gramian.spectral.projection import coordinates, error_of, points_at
-from gramian.statistics import Moments, Triangle
+from gramian.spectral.reading import sums_or_rows
 from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
@@ -137,7 +136,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self._fit_kernel(X, wanted, sample_weight, ddof)
         if self.rank is not None:
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
-        data = self._source(X, sample_weight)
+        data = sums_or_rows(self, X, sample_weight)
         seed = int(generator(self.random_state).integers(2**31))
         found, count = self._spectrum(data, wanted, criterion, solver, seed)
         found = found.first(count)
@@ -158,17 +157,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._weight = found.weight
         self._set_certificate(found, count)
         return self
-
-    def _source(self, X: Any, sample_weight: Any) -> Rows | Moments | Triangle:
-        if isinstance(X, Moments | Triangle):
-            if sample_weight is not None:
-                raise ValueError("Moments hold their weights: give sample_weight to gm.moments itself.")
-            remember_columns(self, X.d, X.names)
-            return X
-        rows = read(self, X, fitting=True, sample_weight=sample_weight)
-        if isinstance(rows, MemoryRows) and rows.target_names:  # what is not asked for need not be numbers
-            return MemoryRows(rows.X, None, rows.weight, names=rows.names)
-        return rows
 
     def _spectrum(self, data: Any, wanted: Any, criterion: str, solver: str, seed: int) -> tuple[Principal, int]:
         most = min(data.n, data.d)

@@ -96,19 +96,27 @@ class Principal:
         if lacking > 0 and self.complete:
             values = np.concatenate([values, np.zeros(lacking)])
         axes = self.axes[:count]
-        if len(axes) < count or (self.through == "dual" and rank < count):
-            axes = _completed(axes[: min(rank, len(axes))], count, self.d)
-        return replace(self, values=values, axes=_signed(axes))
+        if rank < count and (self.complete or len(axes) < count):
+            axes = completed(axes[:rank], count)
+        return replace(self, values=values, axes=signed(axes))
 
 
-def _completed(axes: Floats, count: int, d: int) -> Floats:
-    """Orthonormal rows, the first given, others of unit vectors as they come."""
-    fill = np.eye(d, min(d, count + len(axes))).T if d > count + len(axes) else np.eye(d)
-    Q = np.linalg.qr(np.vstack([axes, fill]).T)[0].T
-    return np.vstack([axes, Q[len(axes) : count]])
+def completed(axes: Floats, count: int) -> Floats:
+    """Orthonormal rows, the first given: each further one is the axis of the columns that is least spanned, at right
+    angles to those before. What the rows leave free is so the same whichever road was taken."""
+    given, d = axes.shape
+    found = np.vstack([axes, np.zeros((count - given, d))])
+    for k in range(given, count):
+        free = 1.0 - (found[:k] ** 2).sum(axis=0)
+        j = int((free >= (1.0 - 1e-6) * free.max()).argmax())
+        v = -(found[:k, j] @ found[:k])
+        v[j] += 1.0
+        v -= (found[:k] @ v) @ found[:k]
+        found[k] = v / np.linalg.norm(v)
+    return found
 
 
-def _signed(axes: Floats) -> Floats:
+def signed(axes: Floats) -> Floats:
     """Rows turned so that their largest entry is positive; of entries as large but for rounding, the first."""
     size = np.abs(axes)
     where = (size >= (1.0 - 1e-6) * size.max(axis=1, keepdims=True)).argmax(axis=1)

@@ -37,6 +37,16 @@ def points_at(rows: Rows, axes: Floats, mean: Floats, scales: Floats | None = No
     return fill(rows, len(mean), write, "Transform it in parts.")
 
 
+def nearest(rows: Rows, normals: Floats, mean: Floats) -> Array:
+    """The points nearest to the rows of the flat through the mean at right angles to some directions."""
+
+    def write(block: Block, part: Array) -> None:
+        X = np.asarray(block.X.toarray() if sp.issparse(block.X) else block.X, dtype=np.float64)
+        part[:] = X - ((X - mean) @ normals.T) @ normals
+
+    return fill(rows, len(mean), write, "Project it in parts.")
+
+
 def error_of(rows: Rows, axes: Floats, mean: Floats) -> float:
     """Mean squared distance of rows from the flat of the axes through the mean, by weight."""
 
