@@ -53,6 +53,8 @@ def estimators() -> list[Any]:
             given |= {"alphas": 4, "cv": 3}
         if kind in (gramian.OneClassSVM, gramian.SVR):  # a length scale from the data knows nothing of weights
             given |= {"kernel": gramian.kernels.RBF(1.0)}
+        if kind in (gramian.KCircles, gramian.KEllipses):  # refits of shapes are dear
+            given |= {"n_init": 2, "tol": 1e-4}
         found.append(kind(**given))
     return found
 
