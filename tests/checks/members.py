@@ -59,6 +59,8 @@ def estimators() -> list[Any]:
             given["n_neighbors"] = 5
         if kind is gramian.TSNE:
             given |= {"perplexity": 2, "max_iter": 300}
+        if kind in (gramian.KCircles, gramian.KEllipses):  # refits of shapes are dear
+            given |= {"n_init": 2, "tol": 1e-4}
         found.append(kind(**given))
     return found
 

@@ -51,7 +51,7 @@ class Ellipse(Structure):
 
     def check(self, d: int) -> None:
         if d < 2:
-            raise ValueError("X has 1 column; Ellipse needs at least 2.")
+            raise ValueError("X has 1 column (n_features=1); Ellipse needs at least 2.")
 
     def loss(self, X: Any) -> Floats:
         return signed_distances((X - self.center_) @ self.directions_.T, self.axes_)[0] ** 2

@@ -85,7 +85,7 @@ class Line(_Flat):
 
     def check(self, d: int) -> None:
         if d < 2:
-            raise ValueError("X has 1 column, which is a line itself; Line needs at least 2.")
+            raise ValueError("X has 1 column (n_features=1), which is a line itself; Line needs at least 2.")
 
     def _dimension(self, d: int) -> int:
         return 1
@@ -148,7 +148,7 @@ class Plane(_Flat):
 
     def check(self, d: int) -> None:
         if d < 2:
-            raise ValueError("X has 1 column; Plane needs at least 2.")
+            raise ValueError("X has 1 column (n_features=1); Plane needs at least 2.")
         if self.q is not None and parameters.whole("q", self.q, low=0) >= d:
             raise ValueError(f"q is {self.q}, and X has {d} columns; a plane needs q of at most {d - 1}.")
 

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
+EXACT = 1e-12  # objective, in units of that of the mean, below which rows are fitted exactly
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
 
 
@@ -177,7 +178,8 @@ class Loop:
         """How far the objective fell: relative to itself, or per row where it is −log of a likelihood."""
         if self.rule.soft or state.structures[0].density:
             return (before - after) / self.weight
-        return (before - after) / before if before > 0 else 0.0
+        size = max(before, EXACT * self.weight * self.variance ** (0.5 * state.structures[0].power))
+        return (before - after) / size if size > 0 else 0.0
 
     def certify(self, outcome: Outcome) -> None:
         """How much one more pass would change: computed from the structures alone."""

@@ -10,8 +10,10 @@ from gramian.structures.assignments import Assignment
 from gramian.structures.information import bayes
 from gramian.structures.loop import Loop, Outcome
 from gramian.structures.means import MeansLoop, loop_for
+from gramian.structures.passes import State
 from gramian.structures.start import seeds
 
+FEW = 10  # passes from each start of shapes
 NAMES = {True: "EM", False: "alternation"}
 REASONS = {
     True: "every structure has a share of every row, and every pass raises the likelihood",
@@ -44,26 +46,35 @@ class Search:
         """The best outcome of all starts; `warm` is one more. Starts that cannot differ are made once."""
         self.loop = loop_for(templates, self.rows, self.rule, self.variance, self.tol)
         once = not isinstance(self.init, str) or self.init == "farthest" or len(templates) == 1
-        starts = [] if warm is None else [warm]
+        trials = 1 if once else self.n_init
+        # refits of shapes are dear: few passes show which start is best, and that one goes on to its end
+        shapes = trials > 1 and any(each.grows == "sample" and each.least(self.rows.d) > 1 for each in templates)
         found = None
-        for trial in range(1 if once else self.n_init):
-            start = self._seeds(templates) if trial or not starts else starts[0]
-            outcome = self.run(start)
+        for trial in range(trials):
+            afresh = trial > 0 or warm is None
+            start = self._seeds(templates) if afresh else warm
+            outcome = self.run(self.loop.start(start or []), min(self.max_iter, FEW) if shapes else self.max_iter)
             if found is None or self._rank(outcome) < self._rank(found):
                 found = outcome
         assert found is not None
+        if shapes and not found.converged and self.max_iter > FEW:
+            outcome = self.run(found.state, self.max_iter - FEW)
+            last = found.history[-1][0]
+            outcome.history = [*found.history, *((last + i, *rest) for i, *rest in outcome.history[1:])]
+            outcome.iterations = len(outcome.history) - 1
+            return outcome
         return found
 
     def _seeds(self, templates: list[Any]) -> list[Any]:
         drawn = self.loop.drawn(templates, self.init, self.rng) if isinstance(self.loop, MeansLoop) else None
         return seeds(templates, self.rows, self.init, self.rng) if drawn is None else drawn
 
-    def run(self, structures: list[Any]) -> Outcome:
-        """The loop from one start."""
+    def run(self, state: State, max_iter: int) -> Outcome:
+        """The loop from one state."""
         loop = self.loop
         loop.labels = np.full(self.rows.n, -1, dtype=np.int64)
         loop.scores = np.empty(self.rows.n)
-        return loop.run(loop.start(structures), max_iter=self.max_iter, tol=self.tol)
+        return loop.run(state, max_iter=max_iter, tol=self.tol)
 
     def _rank(self, outcome: Outcome) -> float:
         """What the best start has least of; numbers of clusters that a rule found are compared by their BIC."""

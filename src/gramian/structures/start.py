@@ -23,7 +23,11 @@ WARM_PASSES = 30  # of k-means, whose parts densities start from
 
 
 class Sample:
-    """Rows of positive weight to start from: all, or some drawn at random; missing numbers are column means."""
+    """Rows of positive weight to start from: all, or some drawn at random; missing numbers are column means.
+
+    Equal rows are one with the weight of all, in an order of their own: draws are the same for rows that are repeated,
+    weighted or in another order.
+    """
 
     def __init__(self, rows: Rows, most: int, rng: np.random.Generator) -> None:
         block = rows.collect()
@@ -37,7 +41,8 @@ class Sample:
             gone = np.isnan(X)
             count = np.maximum((~gone).sum(axis=0), 1)
             X = np.where(gone, np.where(gone, 0.0, X).sum(axis=0) / count, X)
-        self.X, self.weight = X, weight[index]
+        first, of_row = _distinct(X)
+        self.X, self.weight = X[first], np.bincount(of_row, weights=weight[index], minlength=len(first))
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -45,6 +50,13 @@ class Sample:
     def row(self, i: int) -> Floats:
         found = self.X[[i]]
         return np.asarray(found.toarray() if sp.issparse(found) else found).reshape(-1)
+
+
+def _distinct(X: Any) -> tuple[Any, Any]:
+    """The first of all equal rows, in an order that depends on the rows alone, and which of them each row equals."""
+    keys = X @ np.random.default_rng(0).standard_normal(X.shape[1]) if sp.issparse(X) else X
+    _, first, of_row = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return first, of_row.reshape(-1)
 
 
 def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
