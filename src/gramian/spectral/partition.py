@@ -50,7 +50,8 @@ def rounded(H: Floats, weight: Floats, lengths: Floats) -> tuple[Ints, Floats]:
     """Labels, and the rotation R whose largest entry of h R they are.
 
     As many rows as there are clusters are picked, each the farthest from the span of those before once rows have the
-    lengths given (n,); the rotation takes them nearest to the axes. Then labels and the rotation that fits them best take turns until no label changes.
+    lengths given (n,); the rotation takes them nearest to the axes. Then labels and the rotation that fits them best
+    take turns until no label changes.
     """
     k = H.shape[1]
     left = H * lengths[:, None]
