@@ -148,10 +148,9 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         values, U, labels = self._solve(problem, k, given)
         k = U.shape[1]
         H = U / np.sqrt(graph.weight)[:, None]
-        if self.cut == "normalized":
-            H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
         lengths = np.ones(n)
         if self.cut == "normalized":
+            H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
             lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
         rng = np.random.default_rng(_seed(self.random_state))
         self._turn: Floats | None = None

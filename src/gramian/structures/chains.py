@@ -10,23 +10,28 @@ import numpy as np
 from numba import njit
 
 SINGLE, COMPLETE, AVERAGE, WARD = range(4)
-KEPT = 0.75  # share of the slots in use below which they are moved together
-STRETCH = 1024  # columns whose distances stay in the cache while they are used
+KEPT = 0.92  # share of the slots in use below which they are moved together
+KEPT_SQUARE = 0.75  # the same where rows and columns of a matrix are moved
+STRETCH = 256  # columns whose distances stay in the cache while they are used
 UNORDERED = {"nnan", "nsz"}  # distances are numbers, and no zero has a sign: so the least is found on vectors
 
 
 @njit(cache=True, nogil=True, fastmath=UNORDERED)
-def _least(values: Any, gone: Any, m: int) -> float:  # pragma: no cover - compiled
-    low = np.inf
-    for j in range(m):
-        v = values[j] + gone[j]
-        low = min(low, v)
-    return low
+def _least(values: Any, gone: Any, m: int) -> Any:  # pragma: no cover - compiled
+    """The least value that is not gone, and where its stretch begins."""
+    low, where = np.inf, 0
+    for start in range(0, m, STRETCH):
+        least = np.inf
+        for j in range(start, min(start + STRETCH, m)):
+            least = min(least, values[j] + gone[j])
+        if least < low:
+            low, where = least, start
+    return low, where
 
 
 @njit(cache=True, nogil=True)
-def _first(values: Any, gone: Any, m: int, low: float) -> int:  # pragma: no cover - compiled
-    for j in range(m):
+def _first(values: Any, gone: Any, start: int, m: int, low: float) -> int:  # pragma: no cover - compiled
+    for j in range(start, m):
         if values[j] + gone[j] == low:
             return j
     return -1
@@ -55,9 +60,9 @@ def distance_rows(X: Any, C: Any, start: int, out: Any) -> None:  # pragma: no c
 @njit(cache=True, nogil=True, fastmath=UNORDERED | {"contract"})
 def _nearer(
     C: Any, x: Any, here: int, near: Any, come: Any, gone: Any, m: int, buffer: Any
-) -> float:  # pragma: no cover - compiled
+) -> Any:  # pragma: no cover - compiled
     """Distances to x where they are the least so far; of those not gone the least. By stretches that stay cached."""
-    low = np.inf
+    low, where = np.inf, 0
     for start in range(0, m, STRETCH):
         size = min(STRETCH, m - start)
         buffer[:size] = 0.0
@@ -69,10 +74,13 @@ def _nearer(
         n, f, g = near[start : start + size], come[start : start + size], gone[start : start + size]
         for j in range(size):
             f[j] = here if buffer[j] < n[j] else f[j]
+        least = np.inf
         for j in range(size):
             n[j] = min(buffer[j], n[j])
-            low = min(low, n[j] + g[j])
-    return low
+            least = min(least, n[j] + g[j])
+        if least < low:
+            low, where = least, start
+    return low, where
 
 
 @njit(cache=True, nogil=True)
@@ -90,8 +98,8 @@ def spanning_tree(X: Any) -> Any:  # pragma: no cover - compiled
     m, left, at = n, n - 1, 0
     gone[0] = np.inf
     for t in range(n - 1):
-        low = _nearer(C, X[name[at]], name[at], near, come, gone, m, buffer)
-        at = _first(near, gone, m, low)
+        low, where = _nearer(C, X[name[at]], name[at], near, come, gone, m, buffer)
+        at = _first(near, gone, where, m, low)
         pairs[t, 0], pairs[t, 1], lengths[t] = come[at], name[at], np.sqrt(low)
         gone[at] = np.inf
         left -= 1
@@ -110,9 +118,9 @@ def spanning_tree(X: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, fastmath=UNORDERED | {"contract"})
-def _ward_row(C: Any, x: Any, own: float, w: Any, gone: Any, m: int, out: Any) -> float:  # pragma: no cover - compiled
+def _ward_row(C: Any, x: Any, own: float, w: Any, gone: Any, m: int, out: Any) -> Any:  # pragma: no cover - compiled
     """Ward's squared distances of a centroid to all, and the least of those not gone."""
-    low = np.inf
+    low, where = np.inf, 0
     for start in range(0, m, STRETCH):
         size = min(STRETCH, m - start)
         part, v, g = out[start : start + size], w[start : start + size], gone[start : start + size]
@@ -122,10 +130,13 @@ def _ward_row(C: Any, x: Any, own: float, w: Any, gone: Any, m: int, out: Any) -
             for j in range(size):
                 u = row[j] - centre
                 part[j] += u * u
+        least = np.inf
         for j in range(size):
             part[j] *= 2.0 * own * v[j] / (own + v[j])
-            low = min(low, part[j] + g[j])
-    return low
+            least = min(least, part[j] + g[j])
+        if least < low:
+            low, where = least, start
+    return low, where
 
 
 @njit(cache=True, nogil=True)
@@ -147,20 +158,20 @@ def ward_chain(X: Any, weight: Any) -> Any:  # pragma: no cover - compiled
     m, left, length = n, n, 0
     for t in range(n - 1):
         if length == 0:
-            chain[0] = _first(gone, gone, m, 0.0)
+            chain[0] = _first(gone, gone, 0, m, 0.0)
             length = 1
         while True:
             tip = chain[length - 1]
             for c in range(d):
                 x[c] = C[c, tip]
             gone[tip] = np.inf
-            low = _ward_row(C, x, w[tip], w, gone, m, buffer)
+            low, where = _ward_row(C, x, w[tip], w, gone, m, buffer)
             before = chain[length - 2] if length > 1 else -1
             if before >= 0 and buffer[before] <= low:
                 low = buffer[before]
                 gone[tip] = 0.0
                 break
-            chain[length] = _first(buffer, gone, m, low)
+            chain[length] = _first(buffer, gone, where, m, low)
             gone[tip] = 0.0
             length += 1
         a, b = min(tip, before), max(tip, before)
@@ -224,19 +235,19 @@ def matrix_chain(D: Any, weight: Any, method: int) -> Any:  # pragma: no cover -
     m, left, length = n, n, 0
     for t in range(n - 1):
         if length == 0:
-            chain[0] = _first(gone, gone, m, 0.0)
+            chain[0] = _first(gone, gone, 0, m, 0.0)
             length = 1
         while True:
             tip = chain[length - 1]
             row = D[tip]
             gone[tip] = np.inf
-            low = _least(row, gone, m)
+            low, where = _least(row, gone, m)
             before = chain[length - 2] if length > 1 else -1
             if before >= 0 and row[before] <= low:
                 low = row[before]
                 gone[tip] = 0.0
                 break
-            chain[length] = _first(row, gone, m, low)
+            chain[length] = _first(row, gone, where, m, low)
             gone[tip] = 0.0
             length += 1
         a, b = min(tip, before), max(tip, before)
@@ -247,7 +258,7 @@ def matrix_chain(D: Any, weight: Any, method: int) -> Any:  # pragma: no cover -
         w[a] += w[b]
         gone[b] = np.inf
         left -= 1
-        if left < KEPT * m:
+        if left < KEPT_SQUARE * m:
             place = np.full(m, -1)
             kept = 0
             for j in range(m):
