@@ -13,7 +13,15 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/guide.md", "docs/classification.md", "docs/kernels.md", "docs/reduction.md"]
+    "page",
+    [
+        "README.md",
+        "docs/guide.md",
+        "docs/classification.md",
+        "docs/embedding.md",
+        "docs/kernels.md",
+        "docs/reduction.md",
+    ],
 )
 def test_code_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -55,6 +63,7 @@ def test_links_and_tests_exist():
         "docs/guide.md",
         "docs/classification.md",
         "docs/coverage.md",
+        "docs/embedding.md",
     ):
         text = (ROOT / page).read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#]+)\)", text):
