@@ -146,7 +146,7 @@ def grown(templates: list[Any], sample: Sample, how: str, rng: np.random.Generat
     For points this is k-means++ with several trials; "farthest" takes the worst row of all, "random" any.
     """
     middle = Point("squared" if templates[0].power == 2 else "absolute")
-    nearest = middle.refitted(middle.gather(sample.X, sample.weight)).loss(sample.X)
+    nearest = middle.refitted(middle.gather(sample.X, sample.weight.astype(np.float64))).loss(sample.X)
     found: list[Any] = list(before)
     first = not found
     if found:
