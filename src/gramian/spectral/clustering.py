@@ -90,7 +90,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
     >>> from sklearn.datasets import make_circles
     >>> X, ring = make_circles(300, factor=0.4, noise=0.04, random_state=0)
     >>> model = gm.SpectralClustering(2).fit(X)
-    >>> max((model.labels_ == ring).mean(), (model.labels_ != ring).mean())
+    >>> float(max((model.labels_ == ring).mean(), (model.labels_ != ring).mean()))
     1.0
     >>> bool((model.predict(X) == model.labels_).all())
     True
