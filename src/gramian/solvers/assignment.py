@@ -205,10 +205,12 @@ def assign_all(
     singles = spare.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
-    rows = np.arange(start, stop)
+    rows = np.empty(LANES, dtype=np.int64)
     for first in range(0, stop - start, LANES):
         width = min(LANES, stop - start - first)
-        fill(tile, spare, singles, fours, rows, first, width)
+        for i in range(width):
+            rows[i] = start + first + i
+        fill(tile, spare, singles, fours, rows, 0, width)
         _search(tile, width, C32, half, most, d, s, top, index, slack)
         for i in range(width):
             row = start + first + i
@@ -257,23 +259,26 @@ def assign_again(
     rows = np.empty(stop - start, dtype=np.int64)
     count = _loosen(move, other, apart, label[start:stop], upper[start:stop], lower[start:stop], start, rows)
     left = 0
-    size = np.zeros(k + 1, dtype=np.int64)
+    size = np.zeros(k, dtype=np.int64)
     widest = np.zeros(k, dtype=np.float32)
-    grow, add = np.float32(1 + (d + 8) * ROUNDING), np.float32(4 * ROUNDING)
-    norm = np.sqrt(np.float32(2.0) * half)
+    grow, add = np.float32(1 + (d + 8) * ROUNDING), np.float32(6 * ROUNDING)
     for m in range(count):
         i = rows[m]
         a = label[i]
-        u = np.sqrt(square_of(Z, i, C32, a)) * grow + norm[a] * add + np.float32(1e-17)
+        u = np.sqrt(square_of(Z, i, C32, a)) * grow + np.sqrt(half[a]) * add + np.float32(1e-17)
         upper[i] = u
         if u >= lower[i] and u >= apart[a]:
             rows[left] = i
             left += 1
-            size[a + 1] += 1
+            size[a] += 1
             widest[a] = max(widest[a], u)
     if left == 0:
         return 0
-    place = np.cumsum(size)
+    place = np.empty(k, dtype=np.int64)
+    total = 0
+    for a in range(k):
+        place[a] = total
+        total += size[a]
     order = np.empty(left, dtype=np.int64)
     for m in range(left):
         a = label[rows[m]]
@@ -303,12 +308,10 @@ def assign_again(
             continue
         full = (few + AT_ONCE - 1) // AT_ONCE * AT_ONCE
         if begin < end:
-            for m in range(few):
-                near_C[m] = C32[near_ones[m]]
-                near_half[m] = half[near_ones[m]]
-            for m in range(few, full):
-                near_C[m] = np.float32(0.0)
-                near_half[m] = FAR
+            for m in range(full):
+                near_half[m] = half[near_ones[m]] if m < few else FAR
+                for c in range(d):
+                    near_C[m, c] = C32[near_ones[m], c] if m < few else np.float32(0.0)
         source = rows if last else order
         for first in range(begin, end, LANES):
             width = min(LANES, end - first)

@@ -123,7 +123,8 @@ def _gains(
         start = panel * PANEL
         width = min(PANEL, len(squares) - start)
         count = _undecided(squares[start : start + width], owner[start : start + width], limit, doubt, start, rows)
-        gain[:] = zero
+        for i in range(len(gain)):
+            gain[i] = zero
         for tail in range(0, count, LANES):
             many = min(LANES, count - tail)
             fill(tile, spare, singles, fours, rows, tail, many)
@@ -200,7 +201,8 @@ def _nearer(
         start = panel * PANEL
         stop = min(start + PANEL, len(squares))
         if number == 0:
-            squares[start:stop] = np.float32(3e38)
+            for i in range(start, stop):
+                squares[i] = np.float32(3e38)
         count = _undecided(squares[start:stop], owner[start:stop], limit, doubt, start, rows)
         for tail in range(0, count, LANES):
             many = min(LANES, count - tail)

@@ -64,8 +64,9 @@ def _ends(X: Any, share: float) -> tuple[Any, Any, Any]:  # pragma: no cover - c
     """Least and greatest values of the columns, and their sums times `share`, which do not overflow."""
     n, d = X.shape
     low, high, total = np.empty(d), np.empty(d), np.zeros(d)
-    low[:] = X[0]
-    high[:] = X[0]
+    for c in range(d):
+        low[c] = X[0, c]
+        high[c] = X[0, c]
     for i in range(n):
         x = X[i]
         for c in range(d):
