@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/classification.md", "docs/kernels.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/guide.md", "docs/classification.md", "docs/clustering.md", "docs/kernels.md"]
+)
 def test_code_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
@@ -52,6 +54,7 @@ def test_links_and_tests_exist():
         "CHANGELOG.md",
         "docs/guide.md",
         "docs/classification.md",
+        "docs/clustering.md",
         "docs/coverage.md",
     ):
         text = (ROOT / page).read_text(encoding="utf-8")

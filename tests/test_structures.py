@@ -165,10 +165,12 @@ def test_points_of_a_feature_space():
     np.testing.assert_allclose(linear.distance(Z), Point().fit(X, w).distance(Z))
     kernel = gm.kernels.Polynomial(2)
     mean = w @ kernel.features(X) / w.sum()
-    np.testing.assert_allclose(KernelPoint(kernel).fit(X, w).distance(Z), np.linalg.norm(kernel.features(Z) - mean, axis=1))
+    np.testing.assert_allclose(
+        KernelPoint(kernel).fit(X, w).distance(Z), np.linalg.norm(kernel.features(Z) - mean, axis=1)
+    )
     with pytest.raises(ValueError, match="not fitted"):
         KernelPoint().distance(X)
-    with pytest.raises(ValueError, match="gm.KMeans"):
+    with pytest.raises(ValueError, match=r"gm\.KMeans"):
         gm.Structures(KernelPoint()).fit(X)
 
 
@@ -190,7 +192,7 @@ class TestDegenerate:
             Circle().fit([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
 
     def test_ellipses_of_few_points(self):
-        with pytest.raises(ValueError, match="4 distinct rows.*5 determine"):
+        with pytest.raises(ValueError, match=r"4 distinct rows.*5 determine"):
             Ellipse().fit([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
         with pytest.raises(ValueError, match="lie on a flat"):
             Ellipse().fit(np.outer(np.arange(8.0), [1.0, 2.0]))

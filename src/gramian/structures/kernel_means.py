@@ -17,7 +17,7 @@ from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.assignments import Nearest
 from gramian.structures.kernel_point import KernelPoint
-from gramian.structures.loop import State
+from gramian.structures.passes import State
 from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,8 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.assignments import Assignment
 from gramian.structures.choice import Choice, Task, chosen
 from gramian.structures.gaussian import column_moments
-from gramian.structures.loop import Outcome, State, costs
+from gramian.structures.loop import Outcome, costs
+from gramian.structures.passes import State
 from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
 from gramian.structures.structure import dense, unusable, weights

@@ -58,7 +58,7 @@ class Search:
         if shapes and not found.converged and self.max_iter > FEW:
             outcome = self.run(found.state, self.max_iter - FEW)
             last = found.history[-1][0]
-            outcome.history = [*found.history, *((last + i, *rest) for i, *rest in outcome.history[1:])]
+            outcome.history = [*found.history, *((last + i, value, fall) for i, value, fall in outcome.history[1:])]
             outcome.iterations = len(outcome.history) - 1
             return outcome
         return found
