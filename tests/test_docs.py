@@ -18,6 +18,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "README.md",
         "docs/guide.md",
         "docs/classification.md",
+        "docs/clustering.md",
         "docs/embedding.md",
         "docs/kernels.md",
         "docs/reduction.md",
@@ -62,6 +63,7 @@ def test_links_and_tests_exist():
         "CHANGELOG.md",
         "docs/guide.md",
         "docs/classification.md",
+        "docs/clustering.md",
         "docs/coverage.md",
         "docs/embedding.md",
     ):

@@ -108,12 +108,10 @@ def _elbow(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats,
 
 
 def _penalty(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
-    """Objective + λk; by default λ is what BIC would charge, the noise being that of the most clusters."""
-    d, weight = task.search.rows.d, task.search.loop.weight
+    """Objective + λk; by default λ is the mean fall of the objective from one number to the next, as of the elbow."""
     charge = task.penalty
     if charge == "auto":
-        free = max(weight * task.template.codimension(d) - len(values) * task.template.parameters(d), 1.0)
-        charge = values[-1] / free * (task.template.parameters(d) + 1) * np.log(weight)
+        charge = (values[0] - values[-1]) / max(len(values) - 1, 1)
     found = values + charge * np.arange(1, len(values) + 1)
     return found, None, int(found.argmin())
 

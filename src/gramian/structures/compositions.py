@@ -38,7 +38,7 @@ PARAMETERS = """
     criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
         What chooses k.
     penalty : "auto" or float
-        λ of the criterion objective + λk.
+        λ of the criterion objective + λk; by default the mean fall from one k to the next.
     max_clusters : int
         The most tried.
     random_state : int, Generator, RandomState or None

@@ -75,8 +75,11 @@ class KernelPoint(Structure):
         return np.sqrt(self.loss(self.kernel_.points(X)))
 
     def loss(self, X: Any) -> Floats:
-        across = self.kernel_.times(X, self.points_, self.weights_)
-        return np.maximum(self.kernel_.diag(X) - 2.0 * across + self.norm_, 0.0)
+        return np.maximum(self.kernel_.diag(X) + self.relative(X), 0.0)
+
+    def relative(self, X: Any) -> Floats:
+        """The loss less k(x, x), which all such points share."""
+        return self.norm_ - 2.0 * self.kernel_.times(X, self.points_, self.weights_)
 
     # the loop over rows needs these, and `check` sends it to the one over kernels
 

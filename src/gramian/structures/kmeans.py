@@ -36,7 +36,7 @@ class KMeans(DistanceModel):
     criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
         What chooses k.
     penalty : "auto" or float
-        λ of the criterion objective + λk.
+        λ of the criterion objective + λk; by default the mean fall from one k to the next.
     max_clusters : int
     random_state : int, Generator, RandomState or None
 
@@ -110,6 +110,14 @@ class KMeans(DistanceModel):
         check_is_fitted(self)
         points = KernelFit(self).read(X, reset=False)
         return f(np.column_stack([each.loss(points) for each in self.structures_]), points)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The cluster of every row; of a kernel that is a matrix, of rows k(x, points of the fit)."""
+        check_is_fitted(self)
+        if self.kernel is None:
+            return super().predict(X)
+        points = KernelFit(self).read(X, reset=False)
+        return np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian import parameters
-from gramian.rows import Rows
+from gramian.rows import Rows, scan
 from gramian.structures.assignments import Nearest
 from gramian.structures.loop import Loop, shared
 from gramian.structures.point import Point
@@ -42,7 +42,8 @@ class Sample:
             count = np.maximum((~gone).sum(axis=0), 1)
             X = np.where(gone, np.where(gone, 0.0, X).sum(axis=0) / count, X)
         first, of_row = _distinct(X)
-        self.X, self.weight = X[first], np.bincount(of_row, weights=weight[index], minlength=len(first))
+        self.X: Any = X[first]
+        self.weight: Floats = np.bincount(of_row, weights=weight[index], minlength=len(first)).astype(np.float64)
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -103,9 +104,8 @@ def centers_of(how: Any, k: int, d: int) -> Floats:
 
 def settled(points: list[Any], sample: Sample) -> Floats:
     """Centres of k-means on the sample."""
-    from gramian.rows import scan
-
-    loop = Loop(scan(sample.X, sample_weight=sample.weight), Nearest(), 1.0)
+    X, weight = sample.X, sample.weight / sample.weight.sum()
+    loop = Loop(scan(X, sample_weight=sample.weight), Nearest(), float((weight @ (X - weight @ X) ** 2).mean()))
     outcome = loop.run(loop.start(points), max_iter=WARM_PASSES, tol=1e-4)
     return np.array([each.center_ for each in outcome.state.structures])
 
