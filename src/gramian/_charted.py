@@ -18,10 +18,9 @@ class Drawn:
         ----------
         kind : str, optional
             Of the fit alone "coefficients", "path", "scores" or "selection", with a kernel "parts", "fit" or "metric",
-            as far as it has them. With X and y of a
-            classifier "roc", "pr", "calibration", "confusion", and "boundary" of two features, which needs no y; of a
-            regressor "residuals". Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its
-            predictions.
+            of clusters "dendrogram" or "eigengap", as far as it has them. With X and y of a classifier "roc", "pr",
+            "calibration", "confusion", and "boundary" of two features, which needs no y; of a regressor "residuals".
+            Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its predictions.
         X : array, data frame, sparse matrix or Rows, optional
             Rows to predict; `Rows` bring their target and weights.
         y : array (n,), optional

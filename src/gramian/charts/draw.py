@@ -36,6 +36,8 @@ def kinds(model: Any, *, data: bool = False) -> list[str]:
     linear = getattr(inside, "kernel_", None) is None  # else coefficients are of features that have no names
     machine = getattr(inside, "_machine", None)
     has = {
+        "dendrogram": hasattr(inside, "merges_"),
+        "eigengap": hasattr(inside, "cut_value_") and len(inside.eigenvalues_) > inside.n_clusters_,
         "parts": machine is not None and len(inside.kernel_.summands(getattr(inside, "n_features_in_", None))) > 1,
         "fit": machine is not None or (data and not linear and is_regressor(inside)),
         "metric": hasattr(inside, "metric_weights_"),
@@ -70,7 +72,7 @@ def chart(
         the validation loss over alpha; "selection", the validation loss over the number of features. Of a model with a
         kernel: "parts", what each summand or column adds; "fit", the curve of one feature, or what is predicted of each
         row without it, and given X and y of these; "metric", what a learned metric is made of; "region" of a
-        `OneClassSVM` of two features.
+        `OneClassSVM` of two features. Of a tree of clusters: "dendrogram"; of `SpectralClustering("auto")`: "eigengap".
         Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
         is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
