@@ -38,6 +38,8 @@ def kinds(model: Any, *, data: bool = False) -> list[str]:
     linear = getattr(inside, "kernel_", None) is None  # else coefficients are of features that have no names
     machine = getattr(inside, "_machine", None)
     has = {
+        "dendrogram": hasattr(inside, "merges_"),
+        "eigengap": hasattr(inside, "cut_value_") and len(inside.eigenvalues_) > inside.n_clusters_,
         "parts": machine is not None and len(inside.kernel_.summands(getattr(inside, "n_features_in_", None))) > 1,
         "fit": machine is not None or (data and not linear and is_regressor(inside)),
         "metric": hasattr(inside, "metric_weights_"),
@@ -77,6 +79,7 @@ def chart(
         and structures over two columns or principal directions, and of a mixture "responsibilities". Of maps:
         "embedding", coloured by y. Of principal components: "scree", the spectrum beside that of noise; "biplot", the
         columns, and with X the rows, along the first two; with X "embedding", the rows alone.
+        Of a tree of clusters: "dendrogram"; of `SpectralClustering("auto")`: "eigengap".
         Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
         is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
