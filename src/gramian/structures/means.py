@@ -69,7 +69,7 @@ class MeansLoop(Loop):
         """The objective and the weight of every cluster, by a pass of its own; sets `labels` and `scores`."""
         X, weight = self._table
         labels, squares = nearest(X, centers)
-        self.labels, self.scores = labels.astype(np.int64), squares
+        self.labels, self.scores = labels.astype(np.int64), -squares
         share = np.ones(len(squares)) if weight is None else weight
         mass = np.bincount(self.labels, share, minlength=len(centers))
         return float(share @ squares), np.asarray(mass, dtype=np.float64)
