@@ -15,6 +15,7 @@ SHARE = 0.01  # of the rows are marked as fitting worst
 MOST_MARKS = 300
 NOUNS = {
     "Point": ("cluster", "clusters"),
+    "KernelPoint": ("cluster", "clusters"),
     "Line": ("line", "lines"),
     "Plane": ("plane", "planes"),
     "Flat": ("flat", "flats"),
@@ -141,7 +142,7 @@ def _finding(model: Any, X: Any, own: Ints, kept: Ints, weight: Floats, structur
         return f"{words}: {percent(sure)} of {counted(total, 'row')} clearly belong to one"
     if (
         structures
-        and nouns.isdisjoint({"Point", "Gaussian", "StudentT"})
+        and nouns.isdisjoint({"Point", "KernelPoint", "Gaussian", "StudentT"})
         and all(hasattr(each, "distance") for each in structures)
     ):
         away = np.min([each.distance(table(X)) for each in structures], axis=0)

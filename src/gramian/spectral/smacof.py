@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 PANEL = 128
 ROUNDING = 1e-15  # of the stress of no map at all
 MEMORY = 6  # steps that an extrapolation learns from
-NEAR = 1e-2  # relative gradient below which steps are extrapolated: the basin is chosen by then
+NEAR = 1e-4  # relative gradient below which steps are extrapolated: the basin is chosen by then
 
 
 @dataclass(frozen=True, eq=False)
