@@ -7,15 +7,21 @@ from sklearn.base import clone
 import gramian as gm
 import gramian.kernels.landmarks as landmarks
 import gramian.models.kernelised as kernelised
+import gramian.models.linear_classifier as linear_classifier
 import gramian.solvers.landmark_problem as landmark_problem
 import gramian.solvers.landmarks as solver
+import gramian.solvers.near_rows as near_rows
 from gramian.kernels import RBF
 from gramian.kernels.landmarks import landmark_rows
 from gramian.kernels.pivots import pivots
 from gramian.kernels.points import vectors
-from gramian.objective.label_losses import Logistic, Softmax
+from gramian.objective.label_losses import Hinge, Logistic, Softmax
+from gramian.objective.number_losses import Absolute, Quantile
 from gramian.objective.penalties import L2
 from gramian.rows import Block, Computed, scan
+from gramian.solvers.fit import fit_problem
+from gramian.solvers.iterate import run
+from gramian.solvers.kink_newton import KinkNewton
 from gramian.solvers.landmark_problem import LandmarkProblem
 from gramian.solvers.problem import Problem
 
@@ -159,6 +165,61 @@ def test_other_losses_go_on_the_features(streamed, model):
     assert fitted.certificate_.holds
     f, g = (m.decision_function(Z) if isinstance(m, gm.SVC) else m.predict(Z) for m, Z in [(fitted, X), (linear, features(fitted, X))])  # fmt: skip  # noqa: E501
     np.testing.assert_allclose(f, g, atol=1e-3)
+
+
+def kinked(loss, seed, *, weighted, intercept, n=500):
+    """A problem of landmarks, in their basis, and the same problem with its features in memory."""
+    X, y, w = data(seed, n)
+    target = np.where(y > 3, 1.0, -1.0) if loss.targets == "signs" else y
+    chosen, F = pivots(RBF(1.5), vectors(X), 25)
+    w = w if weighted else None
+    rows = landmark_rows(chosen, vectors(X), scan(np.zeros((n, 1)), target, sample_weight=w))
+    given = loss, L2(), 1e-3
+    whole = Problem(scan(F, target, sample_weight=w), *given, intercept=intercept)
+    return Problem(rows, *given, intercept=intercept), whole
+
+
+@pytest.mark.parametrize("kept", [10**9, 0])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("loss", [Hinge(), Absolute(), Quantile(0.8)], ids=repr)
+def test_a_kink_on_landmarks_is_that_of_the_features(monkeypatch, loss, weighted, intercept, kept):
+    monkeypatch.setattr(near_rows, "MOST_KEPT", kept)
+    monkeypatch.setattr(landmark_problem, "SAMPLE", 3)  # curvatures of some rows only
+    streamed, whole = kinked(loss, 11, weighted=weighted, intercept=intercept)
+    found, expected = fit_problem(streamed), fit_problem(whole, solver="interior")
+    assert found.solver.name == "interior point near the kink"
+    assert found.certificate.kind == "duality gap"
+    assert found.certificate.holds
+    assert found.value == pytest.approx(expected.value, rel=1e-8)
+    f = streamed.rows.times(found.coef) + found.intercept
+    np.testing.assert_allclose(f, whole.rows.times(expected.coef) + expected.intercept, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gap_of_a_round_kink_is_no_less_than_the_distance_to_the_optimum(seed):
+    problem, whole = kinked(Hinge(), seed, weighted=True, intercept=False)
+    best = fit_problem(whole, solver="interior").value
+    seen = []
+    run(KinkNewton(), LandmarkProblem.of(problem), max_iter=100, tol=1e-9, callbacks=[lambda _, s: seen.append(s)])
+    assert len(seen) > 3
+    for state in seen:
+        assert state.value >= best * (1 - 1e-9)
+        assert state.value - best <= state.measure * state.value * (1 + 1e-9)
+    assert seen[-1].measure < 1e-2 * seen[0].measure
+
+
+def test_probabilities_of_many_rows_are_those_of_some(streamed, monkeypatch):
+    X, y, _ = data(12, 3000)
+    labels = y + 0.3 * np.random.default_rng(0).standard_normal(3000) > 3
+    model = gm.SVC(alpha=1e-3, kernel=RBF(1.5), rank=20)
+    all_rows = clone(model).fit(X, labels)
+    monkeypatch.setattr(linear_classifier, "CALIBRATED", 700)
+    some_rows = clone(model).fit(X, labels)
+    np.testing.assert_allclose(some_rows.decision_function(X), all_rows.decision_function(X), atol=1e-9)
+    p, q = some_rows.predict_proba(X), all_rows.predict_proba(X)
+    assert 0 < np.abs(p - q).max() < 0.1
+    assert np.abs(p - q).mean() < 0.02
 
 
 @pytest.mark.parametrize("sound", [True, False])

@@ -7,7 +7,7 @@ from sklearn.svm import SVC as Libsvm
 import gramian as gm
 from gramian.exponential import exp_here, exp_single_here
 from gramian.kernels import RBF, Laplacian, Linear
-from gramian.kernels.sums import gaussian_sums
+from gramian.kernels.sums import gaussian_sums, gaussian_sums_among
 from gramian.models import kernel_svm
 from gramian.models.kernel_svm import train
 from gramian.solvers.kernel_rows import FEW, KernelRows, single_precision
@@ -36,6 +36,21 @@ def test_sums_equal_the_matrix_times_the_weights(d, t, dtype):
     assert (np.abs(found - K @ w) <= (1e-12 if dtype == np.float64 else 2e-5) * (1 + size)).all()
     with gm.threads(1):
         np.testing.assert_array_equal(gaussian_sums(U, a, V, b, w), found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 255, 257, 1700])
+@pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_among_rows_equal_the_matrix_times_the_weights(n, share, dtype):
+    rng = np.random.default_rng(n)
+    U = rng.standard_normal((n, 5)).astype(dtype)
+    a = (U**2).sum(axis=1)
+    w = rng.standard_normal(n) * (rng.random(n) < share)
+    K = np.exp(-((U.astype(float)[:, None] - U.astype(float)) ** 2).sum(axis=2))
+    found = gaussian_sums_among(U, a, w)
+    assert (np.abs(found - K @ w) <= (1e-12 if dtype == np.float64 else 2e-5) * (1 + K @ np.abs(w))).all()
+    with gm.threads(1):
+        np.testing.assert_array_equal(gaussian_sums_among(U, a, w), found)
 
 
 def test_exponentials_on_vectors():

@@ -453,6 +453,7 @@ def test_every_public_solver_is_among_the_checked():
         "ColumnDescent",
         "DualDescent",
         "GradientDescent",
+        "KinkNewton",
         "NearRows",
         "NewtonCG",
         "PerceptronAlgorithm",

@@ -72,6 +72,11 @@ class Kernel(ABC):
 
         return np.concatenate(parallel_map(panel, range(0, max(len(A), 1), SQUARE)))
 
+    def times_among(self, A: Any, weight: Floats) -> Floats:
+        """k(A, A) · weight of prepared points, (len(A),); only points with a weight are summed over."""
+        some = np.flatnonzero(weight)
+        return self.times(A, A[some], weight[some]) if len(some) else np.zeros(len(A))
+
     def diag(self, A: Any) -> Floats:
         """k(x, x) of prepared points, (len(A),)."""
         step = 32

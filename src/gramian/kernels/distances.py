@@ -44,6 +44,16 @@ def gaussian_times(A: Vectors, B: Vectors, scale: Floats, weight: Floats) -> Flo
     return found[:, 0] if weight.ndim == 1 else found
 
 
+def gaussian_times_among(A: Vectors, scale: Floats, weight: Floats) -> Floats | None:
+    """The same over the rows of A itself."""
+    from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums_among
+
+    if A.is_sparse or A.d > MOST_COLUMNS:
+        return None
+    A, U, a, *_ = _in_units(A, A, scale)
+    return None if _error(A.d, a, a) > TOLERANCE else gaussian_sums_among(U, a, weight)
+
+
 def distances(A: Vectors, B: Vectors, scale: Floats) -> Floats:
     """√Σ ((x − x') / scale)²; near pairs from their differences, for a root doubles the digits that are lost."""
     A, U, a, V, b = _in_units(A, B, scale)

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.distances import city_distances, distances, exponential, gaussian, gaussian_times, median_distance
+from gramian.kernels.distances import (
+    city_distances,
+    distances,
+    exponential,
+    gaussian,
+    gaussian_times,
+    gaussian_times_among,
+    median_distance,
+)
 from gramian.kernels.metric import LEARNED, factor_of, turned, written
 from gramian.kernels.parameters import is_number, refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
@@ -147,6 +155,10 @@ class RBF(InMetric):
     def times(self, A: Vectors, B: Vectors, weight: Floats) -> Floats:
         found = gaussian_times(*self.turned(A, B), np.sqrt(2.0) * self.scale, weight)
         return super().times(A, B, weight) if found is None else found
+
+    def times_among(self, A: Vectors, weight: Floats) -> Floats:
+        found = gaussian_times_among(self.turned(A, A)[0], np.sqrt(2.0) * self.scale, weight)
+        return super().times_among(A, weight) if found is None else found
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The first `terms` of the series in one dimension: xⁱ exp(−x²/2) / √i! with x in units of the length scale.

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 MOST_COLUMNS = 128  # beyond, a matrix product of its own is as fast
 TILE = 512  # points summed over at once: their coordinates stay in the cache
 PANEL = 256  # rows of one task
+PARTS = 8  # of a triangle, each with sums of its own: the same for any number of threads
 
 
 def gaussian_sums(U: Any, a: Any, V: Any, b: Any, weight: Any) -> Floats:
@@ -30,6 +31,26 @@ def gaussian_sums(U: Any, a: Any, V: Any, b: Any, weight: Any) -> Floats:
         loop(U, a, columns, b, w, out, start, min(start + PANEL, len(U)))
 
     parallel_map(panel, range(0, len(U), PANEL))
+    return out
+
+
+def gaussian_sums_among(U: Any, a: Any, weight: Floats) -> Floats:
+    """Σ_j weight_j exp(2 u·u_j − a − a_j) for every row u of U itself, (n,): pairs of rows with a weight once."""
+    some, rest = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    S, b, w = np.ascontiguousarray(U[some]), a[some], weight[some].astype(U.dtype)
+    columns = np.ascontiguousarray(2.0 * S.T)
+    panels = -(-len(S) // PANEL)
+    ends = [round(panels * (1.0 - np.sqrt(1.0 - i / PARTS))) for i in range(PARTS + 1)]  # equal areas
+    sums = np.zeros((PARTS, len(S)))
+    loop = _single_triangle if U.dtype == np.float32 else _double_triangle
+
+    def part(i: int) -> None:
+        loop(S, b, columns, w, sums[i], ends[i] * PANEL, min(ends[i + 1] * PANEL, len(S)))
+
+    parallel_map(part, range(PARTS))
+    out = np.empty(len(U))
+    out[some] = sums.sum(axis=0)
+    out[rest] = gaussian_sums(U[rest], a[rest], S, b, w[:, None])[:, 0]
     return out
 
 
@@ -117,3 +138,71 @@ def _single(
                 exp_single_here(q, width, bits)
                 for t in range(len(w)):
                     out[other, t] += _dot(q, w[t, first : first + width], width)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add(sums: Any, w: Any, k: Any, width: int) -> None:  # pragma: no cover - compiled
+    for j in range(width):
+        sums[j] += w * k[j]
+
+
+@njit(cache=True, nogil=True)
+def _double_triangle(
+    U: Any, a: Any, V: Any, w: Any, sums: Any, start: int, stop: int
+) -> None:  # pragma: no cover - compiled
+    p, q, bits = np.empty(TILE), np.empty(TILE), np.empty(TILE, dtype=np.int64)
+    mirror = np.empty(TILE)
+    for top in range(start, stop, PANEL):
+        end = min(top + PANEL, len(U))
+        first = top
+        while first < len(U):
+            last = end if first == top else min(first + TILE, len(U))
+            width, part = last - first, a[first:last]
+            mirror[:width] = 0.0
+            for i in range(top, end, 2):
+                other = min(i + 1, end - 1)
+                _products(U[i], U[other], V, first, width, p, q)
+                _shift(p, a[i], part, width)
+                exp_here(p, width, bits)
+                sums[i] += _dot(p, w[first:last], width)
+                _add(mirror, w[i], p, width)
+                if other > i:
+                    _shift(q, a[other], part, width)
+                    exp_here(q, width, bits)
+                    sums[other] += _dot(q, w[first:last], width)
+                    _add(mirror, w[other], q, width)
+            if first > top:
+                for j in range(width):
+                    sums[first + j] += mirror[j]
+            first = last
+
+
+@njit(cache=True, nogil=True)
+def _single_triangle(
+    U: Any, a: Any, V: Any, w: Any, sums: Any, start: int, stop: int
+) -> None:  # pragma: no cover - compiled
+    p, q = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+    bits, mirror = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.float32)
+    for top in range(start, stop, PANEL):
+        end = min(top + PANEL, len(U))
+        first = top
+        while first < len(U):
+            last = end if first == top else min(first + TILE, len(U))
+            width, part = last - first, a[first:last]
+            mirror[:width] = np.float32(0.0)
+            for i in range(top, end, 2):
+                other = min(i + 1, end - 1)
+                _products(U[i], U[other], V, first, width, p, q)
+                _shift(p, a[i], part, width)
+                exp_single_here(p, width, bits)
+                sums[i] += _dot(p, w[first:last], width)
+                _add(mirror, w[i], p, width)
+                if other > i:
+                    _shift(q, a[other], part, width)
+                    exp_single_here(q, width, bits)
+                    sums[other] += _dot(q, w[first:last], width)
+                    _add(mirror, w[other], q, width)
+            if first > top:
+                for j in range(width):
+                    sums[first + j] += mirror[j]
+            first = last

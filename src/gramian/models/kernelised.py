@@ -225,7 +225,7 @@ class Kernelised:
         points, target = self._fit_points(X, y, sample_weight)
         n = len(points)
         rank = min(n, EXACT_RANK) if self.rank is None else self._rank(n)
-        if n * rank > self._most_features() and not self._needs_distances():
+        if n * rank > MOST_CELLS and not self._needs_distances():
             self._pivots = sampled_pivots(self.kernel_, points, rank)
             return landmark_rows(self._pivots, points, target)
         self._pivots, F = pivots(self.kernel_, points, rank)
@@ -235,10 +235,6 @@ class Kernelised:
             F, target.y, target.weight, target_names=target.target_names, one_target=target.one_target,
             labels=target.labels, target_type=target.target_type,
         )  # fmt: skip
-
-    def _most_features(self) -> int:
-        """Numbers of features that are kept in memory; more are made anew in every pass."""
-        return MOST_CELLS
 
     def _needs_distances(self) -> bool:
         """Whether features must carry distances: then with what is left of x beside them."""

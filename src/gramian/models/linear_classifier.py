@@ -19,7 +19,7 @@ from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptr
 from gramian.objective.loss import Kinked, Loss
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
-from gramian.selection.leave_one_out import dense_enough, softened, without_each
+from gramian.selection.leave_one_out import dense_enough, softened, some_without_each, without_each
 from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength, splits_of, taken
 from gramian.solvers.fit import Fit, fit_problem
@@ -28,6 +28,7 @@ from gramian.summary import Summary
 
 Floats = NDArray[np.float64]
 KINK_GRID = 10
+CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
 
 
@@ -163,7 +164,12 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         )
         if natural:
             return
-        f = self._left_out(rows, readings, fits)
+        if self._dear(rows, fits):
+            index = np.arange(0, rows.n, rows.n // CALIBRATED)
+            f = np.hstack([some_without_each(fit.problem, fit.theta, index) for fit in fits])
+            rows = taken(rows, index)
+        else:
+            f = self._left_out(rows, readings, fits)
         block = rows.collect()
         assert block.y is not None
         weight = np.ones(rows.n) if block.weight is None else block.weight
@@ -172,6 +178,11 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         norms = lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
         decisions = self._confidences(f, None if self.multiclass_ == "joint" else norms)
         self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
+
+    def _dear(self, rows: Rows, fits: list[Fit]) -> bool:
+        """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
+        known = isinstance(self._loss, Kinked) or (self._loss.smooth and self._loss.convex)
+        return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
 
     def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
         """From one Newton step where the curvature is known, else by refits on five folds."""

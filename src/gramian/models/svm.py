@@ -111,9 +111,6 @@ class SVC(PenalisedClassifier):
             return super()._probabilities(rows)
         return self._waiting.calibrated(self).probabilities(self._decisions(rows))
 
-    def _most_features(self) -> int:
-        return 4 * super()._most_features()  # the rows near the margin are gathered in every step
-
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):
             return super()._kernel_notes()

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from gramian.objective.label_losses import SoftKink
 from gramian.objective.loss import Kinked
 from gramian.rows import Block
+from gramian.solvers.landmark_problem import part_of
 from gramian.solvers.newton import solve_spd
 from gramian.solvers.problem import Problem
 
@@ -44,6 +45,15 @@ def without_each(problem: Problem, theta: Floats, hessian: Floats) -> Floats:
         return found
 
     return np.concatenate(problem.rows.sum(of_block))
+
+
+def some_without_each(problem: Problem, theta: Floats, index: NDArray[np.int64]) -> Floats:
+    """The same of some rows, whose curvature stands for that of all."""
+    alone = part_of(problem, index, alone=True)
+    if isinstance(alone.loss, Kinked):
+        alone = softened(alone, theta)
+    hessian = alone.at(theta, hessian=True).hessian
+    return without_each(part_of(problem, index).with_loss(alone.loss), theta, hessian)
 
 
 def softened(problem: Problem, theta: Floats) -> Problem:

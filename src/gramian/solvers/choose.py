@@ -136,6 +136,11 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
             LinearProgramme(),
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
+    if problem.rows.basis is not None and NearRows().can(problem):
+        return (
+            NearRows(),
+            f"{name} has a kink, and a pass makes {problem.d} features anew: they are kept of rows near it",
+        )
     if (
         (problem.p <= MOST_COLUMNS or problem.rows.basis is not None)
         and not _mostly_empty(problem)

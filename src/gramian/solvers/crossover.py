@@ -11,6 +11,7 @@ from gramian.solvers.problem import Problem
 Floats = NDArray[np.float64]
 ROUNDS = 12
 SLACK = 1e-9
+LARGE = 1000  # equations, beyond which singular values cost too much
 
 
 def cross_over(
@@ -40,7 +41,7 @@ def cross_over(
         held = np.where(free | ~counts, 0.0, share * fixed)
         right = np.concatenate([-kinks.pull(problem, held) - kinks.linear, kinks.at[F]])
         unit = np.maximum(np.abs(A).max(axis=0), 1e-300)
-        solution = np.linalg.lstsq(A / unit, right, rcond=1e-13)[0] / unit
+        solution = _solved(A / unit, right) / unit
         theta, slopes = solution[:p], solution[p:]
         if not np.isfinite(solution).all():
             return None
@@ -64,6 +65,16 @@ def cross_over(
         fixed = np.where(too_low, low, np.where(too_high, high, fixed))
         free = (free & ~too_low & ~too_high) | wrong
     return None
+
+
+def _solved(A: Floats, right: Floats) -> Floats:
+    """A⁻¹ right; of a large system that is singular anything, which its residual tells."""
+    if len(A) <= LARGE:
+        return np.asarray(np.linalg.lstsq(A, right, rcond=1e-13)[0])
+    try:
+        return np.asarray(np.linalg.solve(A, right))
+    except np.linalg.LinAlgError:
+        return np.full(len(A), np.nan)
 
 
 def _rows_of(problem: Problem, kinks: Kinks, wanted: NDArray[np.int64], n: int) -> Floats:

@@ -18,6 +18,7 @@ from gramian.solvers.choose import choose, named, plain, refuse_unfit
 from gramian.solvers.interior import Kinks, dual_value
 from gramian.solvers.iterate import Callback, History, Method, Outcome, run
 from gramian.solvers.landmark_problem import LandmarkProblem
+from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.problem import Problem
@@ -71,7 +72,7 @@ def fit_problem(
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
     given = problem
-    if isinstance(method, Newton | NewtonCG):
+    if isinstance(method, Newton | NewtonCG | NearRows):
         problem = LandmarkProblem.of(problem)
     max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
     first = start

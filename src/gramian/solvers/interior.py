@@ -70,7 +70,7 @@ class Kinks:
                 start += len(y)
             return total
 
-        found = problem.rows.sum(of_block)
+        found = problem.settled(problem.rows.sum(of_block)[None])[0]
         found[self.penalised] += values[len(values) - len(self.penalised) :]
         return found
 
@@ -86,7 +86,8 @@ class Kinks:
                 start += len(y)
             return total
 
-        found = problem.rows.sum(of_block)
+        sums = problem.rows.sum(of_block)
+        found = np.vstack([problem.settled_gram(sums[:-1]), problem.settled(sums[-1:])])
         extra = len(values) - len(self.penalised)
         found[self.penalised, self.penalised] += values[extra:]
         found[-1, self.penalised] += right[extra:]
@@ -209,7 +210,7 @@ class InteriorPoint(Method):
     def _state(
         self, problem: Problem, kinks: Kinks, theta: Floats, f: Floats, s: Floats, below: Floats, above: Floats
     ) -> State:
-        value = _primal(problem, kinks, theta, f)
+        value = primal_value(problem, kinks, theta, f)
         dual = dual_value(problem, kinks, s)
         gap = (value - dual) / max(abs(value), problem.least_value)
         if problem.parts is not None and not problem.square.any() and not problem.l1.any():
@@ -263,7 +264,20 @@ def dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
     return -shrink * float((kinks.share * s * kinks.at)[:n].sum()) - quadratic
 
 
-def _primal(problem: Problem, kinks: Kinks, theta: Floats, f: Floats) -> float:
+def unmet(problem: Problem, theta: Floats, pulled: Floats) -> float:
+    """What a duality gap has of equations that are not met, where the slopes of all rows pull so much, (m, p)."""
+    d, square = problem.d, problem.square
+    rest = pulled[:, :d] + problem.quadratic(theta)[1]
+    found = float(np.abs(theta[:, d] * pulled[:, d]).sum()) if problem.intercept else 0.0
+    if square.ndim == 2:
+        return found + float((rest * solve_spd(square, rest.T).T).sum()) / 4.0
+    free = square <= 0
+    found += float((rest**2 / np.where(free, np.inf, square)).sum()) / 4.0
+    return found + float(np.abs(rest[:, free] * theta[:, :d][:, free]).sum())
+
+
+def primal_value(problem: Problem, kinks: Kinks, theta: Floats, f: Floats) -> float:
+    """The objective of θ, from its predictions."""
     e = f - kinks.at
     loss = float(kinks.share @ np.maximum(kinks.low * e, kinks.high * e))
     return loss + problem.quadratic(theta)[0] + float(kinks.linear @ theta[0])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gramian.exponential import rbf_single
 from gramian.kernels.stationary import RBF
-from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums
+from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums_among
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
@@ -76,7 +76,9 @@ class KernelRows:
         if not len(some):
             return
         if self.single is not None:
-            f += self.single.times(index[some], change[some])
+            weight = np.zeros(self.n)
+            weight[index] = change
+            f += self.single.times(weight)
             return
         slots, weight = self._slots(index[some]), change[some]
         edges = np.linspace(0, self.n, 5).astype(int)
@@ -119,15 +121,11 @@ class KernelRows:
 
     def product(self, weight: Floats) -> Floats:
         """K · weight, of entries in single precision where rows are many."""
-        some = np.flatnonzero(weight)
-        if self.single is None or not len(some):
-            return self.times(weight)
-        return self.single.times(some, weight[some])
+        return self.times(weight) if self.single is None else self.single.times(weight)
 
     def times(self, weight: Floats) -> Floats:
-        """K · weight in double precision, of the rows whose weight is not zero."""
-        some = np.flatnonzero(weight)
-        return self.kernel.times(self.points, self.points[some], weight[some]) if len(some) else np.zeros(self.n)
+        """K · weight in double precision."""
+        return np.asarray(self.kernel.times_among(self.points, weight))
 
 
 class Single:
@@ -160,9 +158,9 @@ class Single:
         parallel_map(panel, range(0, len(index), TALL))
         return found
 
-    def times(self, some: Index, weight: Floats) -> Floats:
-        """K · weight over some of the columns."""
-        return gaussian_sums(self.Z, self.squares, self.Z[some], self.squares[some], weight[:, None])[:, 0]
+    def times(self, weight: Floats) -> Floats:
+        """K · weight."""
+        return gaussian_sums_among(self.Z, self.squares, weight)
 
 
 def single_precision(kernel: Any, points: Any) -> Single | None:

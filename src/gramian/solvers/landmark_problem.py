@@ -52,14 +52,7 @@ class LandmarkProblem(Problem):
         stride = self.rows.n // max(SAMPLE * self.p, 1)
         if stride < 2:
             return self
-        rows: Any = self.features
-        part = rows.taken(np.arange(stride // 2, self.rows.n, stride))
-        weight = float(part.sum(lambda block: len(block) if block.weight is None else block.weight.sum()))
-        columns = replace(self.columns, weight=max(weight, 1e-300))
-        plain = Problem(
-            part, self.loss, self.penalty, self.alpha, intercept=self.intercept, outputs=self.m, columns=columns
-        )
-        return LandmarkProblem.of(plain)
+        return part_of(self, np.arange(stride // 2, self.rows.n, stride), alone=True)
 
     def panels(self, block: Block, *, whole: bool = False) -> Any:
         return super().panels(block)
@@ -128,3 +121,14 @@ class LandmarkProblem(Problem):
 
     def _under(self, B: Floats) -> Floats:
         return np.asarray(sl.solve_triangular(self.R, B, trans="T", check_finite=False))
+
+
+def part_of(problem: Problem, index: NDArray[np.int64], *, alone: bool = False) -> Problem:
+    """The problem on some rows, in the same coordinates; their weights over those of all rows, or of themselves."""
+    rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
+    some, columns = rows.taken(index), problem.columns
+    if alone:
+        weight = float(some.sum(lambda block: len(block) if block.weight is None else block.weight.sum()))
+        columns = replace(columns, weight=max(weight, 1e-300))
+    given = problem.loss, problem.penalty, problem.alpha
+    return LandmarkProblem.of(Problem(some, *given, intercept=problem.intercept, outputs=problem.m, columns=columns))

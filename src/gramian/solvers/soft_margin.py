@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from gramian.objective.label_losses import Hinge, MultiHinge, RootHinge, SoftMargin
 from gramian.rows import Block
-from gramian.solvers.interior import InteriorPoint
+from gramian.solvers.interior import InteriorPoint, unmet
 from gramian.solvers.iterate import Method, State, run
-from gramian.solvers.newton import Newton, solve_spd
+from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.problem import Problem
 
@@ -76,20 +76,8 @@ class Smoothing(Method):
             return total
 
         total = problem.rows.sum(of_block) / problem.columns.weight
-        square, slope = problem.quadratic(theta)
-        left = total[2:].reshape(problem.m, problem.p)
-        gap = float(total[1])
-        if problem.intercept:
-            gap += float(np.abs(theta[:, problem.d] * left[:, problem.d]).sum())
-        rest = left[:, : problem.d] + slope
-        if problem.square.ndim == 2:
-            gap += float((rest * solve_spd(problem.square, rest.T).T).sum()) / 4.0
-        else:
-            free = problem.square <= 0
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gap += float(np.where(free, 0.0, rest**2 / np.where(free, 1.0, problem.square)).sum()) / 4.0
-            gap += float(np.abs(rest[:, free] * theta[:, : problem.d][:, free]).sum())
-        return float(total[0]) + square, gap
+        gap = float(total[1]) + unmet(problem, theta, total[2:].reshape(problem.m, problem.p))
+        return float(total[0]) + problem.quadratic(theta)[0], gap
 
 
 @dataclass(frozen=True)
