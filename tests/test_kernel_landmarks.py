@@ -291,3 +291,17 @@ def test_nystroem_of_very_many_rows(monkeypatch, method):
     assert part.error_ < 1.5 * whole + 1e-3
     F = part.transform(X)
     np.testing.assert_allclose(F @ F[part.landmarks_].T, RBF(1.5)(X, X[part.landmarks_]), atol=1e-8)
+
+
+@pytest.mark.parametrize("rank", [None, 60])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
+def test_weights_are_repetitions_of_points(rank, classes, alpha):
+    """Which rows stand for all does not depend on how often a row is given, nor on rows without weight."""
+    X, y, w = data(13, 500)
+    labels, times = np.digitize(y, [3.0, 3.5][: classes - 1]), w.astype(int)
+    model = gm.LogisticRegression(alpha=alpha, kernel=RBF(1.0), rank=rank)
+    weighed = clone(model).fit(X, labels, sample_weight=w)
+    repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(labels, times))
+    assert (times[weighed._pivots.index] > 0).all()
+    np.testing.assert_allclose(weighed.decision_function(X), repeated.decision_function(X), atol=1e-8)

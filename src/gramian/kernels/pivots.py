@@ -1,6 +1,6 @@
 """A factor K ≈ F Fᵀ of low rank, from the rows that matter: nothing of size n × n is formed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.points import alone
+from gramian.kernels.points import Vectors, alone
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
@@ -83,6 +83,24 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     index = np.array(chosen, dtype=np.int64)
     R = np.tril(F[index]).T
     return Pivots(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(left.sum()) / total), F
+
+
+def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | None) -> tuple[Pivots, Floats]:
+    """The same of the points that count, each once: a weight does what repeating its row would do."""
+    if not isinstance(points, Vectors) or points.is_sparse:
+        return pivots(kernel, points, rank)
+    counts = np.flatnonzero(weight > 0) if weight is not None else np.arange(len(points))
+    X = np.ascontiguousarray(points.X[counts]) + 0.0  # one zero, not two
+    _, first, place = np.unique(X.view(np.dtype((np.void, X.itemsize * X.shape[1])))[:, 0], True, True)
+    if len(first) == len(points) or not len(first):
+        return pivots(kernel, points, rank)
+    order = np.argsort(first)
+    chosen, some = pivots(kernel, points[counts[first[order]]], rank)
+    F = np.empty((len(points), some.shape[1]))
+    F[counts] = some[np.argsort(order)[place]]
+    rest = np.setdiff1d(np.arange(len(points)), counts)
+    F[rest] = chosen.features(points[rest])
+    return replace(chosen, index=counts[first[order]][chosen.index]), F
 
 
 def _explain(kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian.kernels.base import Kernel
 from gramian.kernels.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
 from gramian.kernels.named import kernel_of
-from gramian.kernels.pivots import Pivots, pivots
+from gramian.kernels.pivots import Pivots, pivots_of_distinct
 from gramian.kernels.points import is_table, vectors
 from gramian.kernels.reading import is_matrix, refuse_invalid
 from gramian.kernels.stationary import InMetric
@@ -228,7 +228,7 @@ class Kernelised:
         if n * rank > MOST_CELLS and not self._needs_distances():
             self._pivots = sampled_pivots(self.kernel_, points, rank)
             return landmark_rows(self._pivots, points, target)
-        self._pivots, F = pivots(self.kernel_, points, rank)
+        self._pivots, F = pivots_of_distinct(self.kernel_, points, rank, target.weight)
         if self._needs_distances():
             F = np.column_stack([F, np.zeros(n)])
         return MemoryRows(
