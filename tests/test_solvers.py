@@ -727,3 +727,21 @@ def test_singular_systems_have_their_shortest_step():
     right = rng.standard_normal(6)
     np.testing.assert_allclose(K @ solve_spd(K, right), right, rtol=1e-8, atol=1e-8)
     np.testing.assert_array_equal(solve_spd(np.zeros((2, 2)), np.ones(2)), 0.0)
+
+
+@pytest.mark.parametrize("loss", [L.Hinge(), L.Absolute(), L.Quantile(0.9)], ids=repr)
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_near_the_kink_decide_in_any_table(loss, seed):
+    """Few rows, rows given thrice, whole numbers, exact fits, rows that do not count, columns of any unit."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 300)), int(rng.integers(1, 12))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-4, 4, d)
+    X = np.repeat(np.round(X), 3, axis=0) if seed % 2 else X
+    f = X @ (rng.standard_normal(d) / np.maximum(X.std(axis=0), 1e-9)) + (seed % 3) * rng.standard_normal(len(X))
+    y = np.where(f > np.median(f[:2]), 1.0, -1.0) if loss.targets == "signs" else f
+    weight = rng.integers(0, 3, len(X)).astype(float)
+    weight[np.argmin(y)] = weight[np.argmax(y)] = 1.0
+    problem = problem_of(X, y, loss, P.L2(), 10.0 ** rng.uniform(-8, 1), weight=weight)
+    found, expected = fit_problem(problem, solver=NearRows()), fit_problem(problem, solver="interior")
+    assert found.certificate.holds
+    assert found.value == pytest.approx(expected.value, rel=1e-7, abs=1e-9)

@@ -15,6 +15,7 @@ from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 SAMPLE = 20_000  # rows that tell roughly where the optimum is
+LEAST_TOL = 1e-14
 MOST_KEPT = 100_000_000  # numbers of features
 
 
@@ -39,6 +40,9 @@ class NearRows(Method):
             start = _on_sample(problem)
         rounded = run(KinkNewton(), problem, start, max_iter=200, tol=1e-12, inner=True)
         kinks, f, s, width = (rounded.more[name] for name in ("kinks", "f", "slopes", "width"))
+        away = np.abs(f - kinks.at)[kinks.share > 0]
+        least = min(2 * problem.p, len(away) - 1)  # rows that a corner may need
+        width = max(width, float(np.partition(away, least)[least]))
         more = {"kinks": kinks, "f": f, "slopes": s, "width": width, "extra": np.zeros(len(s), dtype=bool)}
         return State(rounded.theta, rounded.value, np.inf, more=more)
 
@@ -50,7 +54,8 @@ class NearRows(Method):
         linear = kinks.pull(problem, np.where(near | (kinks.share <= 0), 0.0, kinks.share * s))
         index = np.flatnonzero(near)
         method, part = InteriorPoint(linear=linear), _gathered(part_of(problem, index))
-        inner = run(method, part, state.theta, max_iter=100, tol=1e-9, inner=True)
+        tol = state.more.get("tol", 1e-9)
+        inner = run(method, part, state.theta, max_iter=100, tol=tol, inner=True)
         s[index] = inner.more["slopes"]
         s[kinks.share <= 0] = np.clip(0.0, kinks.low, kinks.high)[kinks.share <= 0]
         f = kinks.predictions(problem, inner.theta)
@@ -59,14 +64,16 @@ class NearRows(Method):
         crossed = ~near & (np.where(f > kinks.at, kinks.high, kinks.low) != s) & (kinks.share > 0)
         more = {"kinks": kinks, "f": f, "slopes": s, "extra": near | crossed, "width": 0.0, "gap": gap, "near": index}
         more |= {"hessian": inner.more.get("hessian"), "inner": inner.more}
-        return State(inner.theta, value, gap, stuck=not crossed.any(), more=more)
+        if not crossed.any():
+            more["tol"] = 1e-3 * tol  # where little is lost at all, others pull far more than that
+        return State(inner.theta, value, gap, stuck=not crossed.any() and tol < LEAST_TOL, more=more)
 
     def finish(self, problem: Problem, state: State) -> State:
         """The rows on their kink, by their number among all."""
         inner = state.more.get("inner")
         if inner is None:
             return state
-        kept = {key: value for key, value in state.more.items() if key not in ("inner", "near", "extra", "width")}
+        kept = {key: value for key, value in state.more.items() if key not in ("inner", "near", "extra", "width", "tol")}
         corner = {"free": state.more["near"][inner["free"]]} if "free" in inner else {}
         return replace(state, more=kept | corner)
 
