@@ -26,16 +26,8 @@ def gramian(data):
     """until no row changes its cluster"""
     import gramian as gm
 
-    if hasattr(gm, "KMeans"):
-        model = gm.KMeans(data["k"], n_init=1, random_state=0).fit(data["X"])
-        return answer(model.centers_, model.n_iter_)
-    from gramian.solvers.lloyd import lloyd
-    from gramian.solvers.points import Points
-    from gramian.solvers.seeding import plus_plus
-
-    points = Points.of(data["X"])
-    found = lloyd(points, None, data["X"][plus_plus(points, None, data["k"], np.random.default_rng(0))])
-    return answer(found.centers, found.iterations)
+    model = gm.KMeans(data["k"], n_init=1, random_state=0).fit(data["X"])
+    return answer(model.centers_, model.n_iter_)
 
 
 def sklearn_lloyd(data):

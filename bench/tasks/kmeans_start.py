@@ -13,14 +13,9 @@ ITERATIONS = 30
 def gramian(data):
     import gramian as gm
 
-    if hasattr(gm, "KMeans"):
-        settings = {"init": data["start"], "n_init": 1, "max_iter": ITERATIONS, "tol": 0.0}
-        model = gm.KMeans(data["k"], **settings).fit(data["X"])
-        return answer(model.centers_, model.n_iter_)
-    from gramian.solvers.lloyd import lloyd
-
-    found = lloyd(data["X"], None, data["start"], max_iter=ITERATIONS)
-    return answer(found.centers, found.iterations)
+    settings = {"init": data["start"], "n_init": 1, "max_iter": ITERATIONS, "tol": 0.0}
+    model = gm.KMeans(data["k"], **settings).fit(data["X"])
+    return answer(model.centers_, model.n_iter_)
 
 
 def _fitted(cls, data, **settings):
