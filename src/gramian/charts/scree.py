@@ -23,10 +23,11 @@ def draw(model: Any, look: Look) -> Any:
     shown = min(len(values), MOST)
     kept = int(getattr(model, "n_components_", 0))
     axis, log = _axis(values[:shown], null)
+    step = 1 if shown <= 15 else 5
     x = alt.X(
         "component:Q",
         scale=alt.Scale(domain=[0.4, max(shown, 2) + 0.6], nice=False),
-        axis=alt.Axis(title="component", tickMinStep=1, format="d", grid=False, tickCount=min(shown, 12)),
+        axis=alt.Axis(title="component", values=[1, *range(step, shown + 1, step)], format="d", grid=False),
     )
     layers = _null_layers(null, axis, log, x, look, shown) if null is not None else []
     real = int(null.significant) if null is not None else kept
