@@ -381,7 +381,7 @@ def test_rows_with_missing_numbers_are_counted_but_have_no_place():
     assert "rows with missing numbers are not drawn: 10" in head(drawn)[1]
     assert "of 100 rows" in head(drawn)[0]
     assert pixels(chart(model, "responsibilities", gone))[0].size
-    with pytest.raises(ValueError, match="Every row of X has missing numbers"):
+    with pytest.raises(ValueError, match="Every row of X has missing numbers: none has a place"):
         chart(model, "clusters", gone[::10])
 
 

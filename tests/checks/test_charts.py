@@ -1,15 +1,17 @@
 """Every estimator of clusters and of reduction draws itself: each chart that it has, with rows and without."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import gramian as gm
-from checks.members import estimators
+from checks.members import estimators, members
 from gramian.charts import kinds
 from gramian.kernels import RBF, Spectrum
-from gramian.structures import Circle, Line, Point
+from gramian.structures import Circle, KernelPoint, Line, Point, Structure
 
 ROOMS = ("gramian.structures.", "gramian.spectral.")
 RNG = np.random.default_rng(0)
@@ -139,6 +141,36 @@ def test_a_spectrum_test_draws_itself():
         found.chart("map")
     with pytest.raises(ValueError, match="of the fit alone"):
         found.chart("scree", X)
+
+
+STRUCTURES = [one for one in members(Structure, {"Flat": [{"q": 0}]}) if not isinstance(one, KernelPoint)]
+
+
+@pytest.mark.filterwarnings("ignore::gramian.warnings.PrecisionWarning")
+@pytest.mark.parametrize("structure", STRUCTURES, ids=name)
+@pytest.mark.parametrize("d", [2, 3])
+def test_every_structure_draws_itself(structure, d):
+    frame = pd.DataFrame(X[:, :d], columns=NAMES[:d])
+    with pytest.raises(ValueError, match="not fitted yet"):
+        copy(structure).chart()
+    one = copy(structure).fit(frame)
+    check_drawn(one.chart(), "light")
+    spec = check_drawn(one.chart(X=frame, theme="dark"), "dark")
+    assert dots(spec) == len(X)
+    finding = " ".join(spec["title"]["text"]).replace("\u00a0", " ")
+    assert finding.startswith("The mean log density of 42 rows" if one.density else "Half of 42 rows lie within")
+    weighted = one.chart("structure", X[:, :d], sample_weight=np.arange(42) % 2)
+    assert dots(weighted.to_dict()) == 21
+    assert dots(one.chart(X=gm.scan(X[:, :d])).to_dict()) == len(X)
+    with pytest.raises(ValueError, match="leave y out"):
+        one.chart("structure", X[:, :d], np.zeros(42))
+    with pytest.raises(ValueError, match=r"no chart 'clusters'; it has 'structure'\."):
+        one.chart("clusters")
+
+
+def test_a_point_of_a_feature_space_has_no_chart():
+    with pytest.raises(ValueError, match="no place among columns"):
+        KernelPoint("rbf").fit(X).chart()
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=name)

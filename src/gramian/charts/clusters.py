@@ -7,32 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 
-from gramian.charts.cloud import (
-    HEIGHT,
-    STRIP,
-    Colours,
-    Ints,
-    answered,
-    axes,
-    beside,
-    dots,
-    kept_rows,
-    names_among,
-    strip_window,
-    table,
-    window,
-)
-from gramian.charts.outlines import across, directions, layers_of, outlines
+from gramian.charts.cloud import Colours, Ints, answered, axes, dots, kept_rows, names_among, table
+from gramian.charts.outlines import layers_of, outlines
 from gramian.charts.points import some, weighted_quantile
-from gramian.charts.shapes import draw_alone, sizes
-from gramian.charts.text import Floats, counted, feature_names, labels, number, percent
+from gramian.charts.shapes import View, column_names, complete, draw_alone, sizes
+from gramian.charts.text import Floats, counted, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
 from gramian.kernels.points import is_table
 from gramian.rows import Rows
 
 SHARE = 0.01  # of the rows are marked as fitting worst
 MOST_MARKS = 300
-LONGEST = 60  # letters of the name of an axis
 NOUNS = {
     "Point": ("cluster", "clusters"),
     "KernelPoint": ("cluster", "clusters"),
@@ -55,44 +40,35 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     notes: list[str] = []
     structures = list(getattr(model, "structures_", []))
     if X is None:
-        alone, size = draw_alone(model, look, notes), sizes(model)
+        alone, size = draw_alone(structures, column_names(model), look, notes), sizes(model)
         words = title(_largest(size, structures), _facts(model, len(size), size.sum()), "; ".join(notes))
         return alone.properties(title=words)
     values = _numbers(model, X)
     own = _labels(model, X, values)
     kept, weight = kept_rows(len(values), sample_weight)
-    whole = np.flatnonzero(np.isfinite(values).all(axis=1))
-    if len(whole) < len(values):
-        complete = np.intersect1d(kept, whole)
-        notes.append(f"rows with missing numbers are not drawn: {len(kept) - len(complete):,}")
-        kept = complete
-        if not len(kept):
-            raise ValueError("Every row of X has missing numbers: none has a place on the chart 'clusters'.")
-    names = labels(feature_names(model), LONGEST) if hasattr(model, "n_features_in_") else [f"x{j}" for j in range(2)]
-    places, axis_names, origin, basis = _plane(values, names, kept, weight, structures)
-    notes += [] if basis is None else [f"{_view(structures)} of {values.shape[1]} columns"]
+    kept = complete(values, kept, notes)
+    view = View.of(values, column_names(model), kept, weight, structures)
+    notes += view.notes
     found = sorted(set(own[kept].tolist()))
     code = np.searchsorted(found, own)
     code = np.where(np.isin(own, found), code, 0)
     colours = Colours([f"cluster {j}" for j in found], code, None, [str(j) for j in found])
-    lone = axis_names[1] is None
-    ends = strip_window(places[kept, 0], 1.3) if lone else window(places[kept], equal=True)
-    plane = axes(list(axis_names), ends)
-    layers = dots(places, kept, colours, plane, look, notes, title="cluster")
+    plane = axes(view.names, view.ends)
+    layers = dots(view.places, kept, colours, plane, look, notes, title="cluster")
 
     def colour(place: int) -> str:
         return look.of_class(found.index(place)) if place in found else look.muted
 
-    drawn = outlines(structures, places[kept], own[kept], ends, origin, basis)
+    drawn = outlines(structures, view.places[kept], own[kept], view.ends, view.origin, view.basis)
     layers += layers_of(drawn, colour, plane, look, notes)
-    layers += _outlier_layers(model, X, places, kept, plane, look, notes)
-    layers += names_among(places, kept, colours, plane, look)
+    layers += _outlier_layers(model, X, view.places, kept, plane, look, notes)
+    layers += names_among(view.places, kept, colours, plane, look)
     finding = _finding(model, X, values, own, kept, weight, structures)
     if hasattr(model, "predict_proba") and len(structures) != 1:
         notes.append(f"clearly: with {percent(SURE)} or more")
     facts = _facts(model, len(structures) or len(found), float(weight.sum()))
-    height = STRIP if lone else HEIGHT
-    return alt.layer(*layers).properties(width=WIDTH, height=height, title=title(finding, facts, "; ".join(notes)))
+    words = title(finding, facts, "; ".join(notes))
+    return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
 
 
 def _facts(model: Any, k: int, total: float) -> str:
@@ -130,27 +106,6 @@ def _same_rows(model: Any, values: Floats) -> bool:
     kept = model._table()
     kept = kept.toarray() if sp.issparse(kept) else kept
     return kept is not None and np.array_equal(values[model._leaf >= 0], kept)
-
-
-def _plane(
-    values: Floats, names: list[str], kept: Ints, weight: Floats, structures: list[Any]
-) -> tuple[Floats, tuple[str, str | None], Floats, Any]:
-    """Rows in the plane, the names of its axes, its origin, and its basis (2, d) or None for the columns themselves."""
-    d = values.shape[1]
-    if d == 1:
-        return beside(values[:, 0]), (names[0], None), np.zeros(2), None
-    if d == 2:
-        return values, (names[0], names[1]), np.zeros(2), None
-    some = weight[kept]
-    mean = some @ values[kept] / some.sum()
-    away = np.sqrt(some)[:, None] * (values[kept] - mean)
-    basis = directions(structures, away)
-    first = "first direction across the planes" if across(structures) else "first principal direction"
-    return (values - mean) @ basis.T, (first, "second"), mean, basis
-
-
-def _view(structures: list[Any]) -> str:
-    return "two directions across the planes" if across(structures) else "the first two principal directions"
 
 
 def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, look: Look, notes: list[str]) -> Any:

@@ -8,17 +8,18 @@ from sklearn.utils.validation import check_is_fitted
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
 THEMES = ("light", "dark")
-# Results of gm.selection by the name of their class, and the chart of each.
+# Results and single structures by the name of their class, and the chart of each.
 RESULTS = {
     "BiasVariance": "decomposition",
     "Comparison": "comparison",
     "Curves": "curves",
     "Evaluation": "evaluation",
     "SpectrumTest": "scree",
+    **dict.fromkeys(("Circle", "Ellipse", "Flat", "Gaussian", "Line", "Plane", "Point", "StudentT"), "structure"),
 }
 BY_FIT = ("selection", "path", "coefficients", "scores", "boundary", "eigengap", "embedding")
 BY_KERNEL = ("parts", "fit", "boundary", "region", "scores", "metric")
-WITH_ROWS = ("boundary", "region", "fit", "clusters", "responsibilities", "embedding", "biplot")  # if there are any
+WITH_ROWS = ("boundary", "region", "fit", "structure", "clusters", "responsibilities", "embedding", "biplot")
 OF_ROWS = ("clusters", "responsibilities")  # drawn of rows alone
 OF_PREDICTIONS = frozenset({"roc", "pr", "calibration", "confusion", "residuals"})
 
@@ -193,9 +194,9 @@ def _data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 
 
 def _result(model: Any) -> str | None:
-    """The chart of a result of `gm.selection`; None for an estimator."""
+    """The chart of a result or of a structure; None for an estimator."""
     kind = RESULTS.get(type(model).__name__)
-    return kind if kind is not None and not hasattr(model, "fit") else None
+    return kind if kind == "structure" or (kind is not None and not hasattr(model, "fit")) else None
 
 
 def _inside(model: Any) -> Any:
@@ -274,7 +275,7 @@ def _choice(model: Any, available: list[str]) -> str:
 
 def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if X is not None or y is not None:
-        for kind in ("boundary", "region", "residuals", "clusters", "biplot", "embedding"):
+        for kind in ("boundary", "region", "residuals", "structure", "clusters", "biplot", "embedding"):
             of_the_fit = kind == "embedding" and hasattr(model, "embedding_")
             if kind in available and not (kind in WITH_ROWS and X is None and not of_the_fit):
                 return [kind]
@@ -320,7 +321,7 @@ def _refuse_missing(model: Any, kind: str, X: Any, y: Any, sample_weight: Any, d
             raise ValueError(f"The chart {kind!r} is of rows, which {name} does not keep: give X.")
         if X is None and (y is not None or sample_weight is not None) and not of_the_fit:
             raise ValueError("y and sample_weight are of the rows of X: give X too.")
-        if kind in ("region", *OF_ROWS) and y is not None:
+        if kind in ("region", "structure", *OF_ROWS) and y is not None:
             raise ValueError(f"The chart {kind!r} is of rows without a target: leave y out.")
         if kind == "fit" and ((X is None) != (y is None) or (X is None and _needs_rows(model))):
             raise ValueError("The chart 'fit' compares predictions with the truth: give X and y.")

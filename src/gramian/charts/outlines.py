@@ -126,7 +126,7 @@ def _outline(each: Any, place: int, own: Floats, ends: Floats, origin: Floats, b
         return Outline(place, None, [center + ROUND @ root.T])
     direction = _direction(each, basis)
     if direction is None:
-        flat = hasattr(each, "normal_") or hasattr(each, "directions_")
+        flat = hasattr(each, "normal_") or len(getattr(each, "directions_", ())) > 0
         return None if flat else Outline(place, center)
     return Outline(place, None, [_segment(center, direction, own, ends)])
 
