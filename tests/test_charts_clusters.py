@@ -407,3 +407,17 @@ def test_long_names_of_classes_and_columns_find_room():
     many = np.array([f"{j}, a class whose name is long" for j in np.arange(100) % 6])
     legend = gm.MDS().fit(X).chart(y=many).to_dict()["layer"][0]["encoding"]["color"]["legend"]
     assert legend["columns"] == 2
+
+
+def test_hard_rows_are_drawn_or_said():
+    K = gm.kernels.RBF(2.0)(X)
+    given = gm.Agglomerative(2, kernel=gm.kernels.Precomputed()).fit(K)
+    drawn = chart(given, "clusters", K)
+    assert [r["class"] for r in layers(drawn)[0][1]] == [f"cluster {j}" for j in given.labels_]
+    few = chart(gm.Divisive(2).fit(X), "clusters", X[:5])
+    assert head(few)[0] == "2 clusters, the largest with 100 % of 5 rows"
+    heavy = gm.StudentTMixture(2, nu=1.5, random_state=0).fit(X)
+    assert len(lines(chart(heavy, X=X))) == 4  # of scales, where no covariance is finite
+    with pytest.raises(ValueError, match="0 everywhere"):
+        chart(heavy, "clusters", X, sample_weight=np.zeros(100))
+    assert head(gm.SpectralClustering(1).fit(X).chart())[0] == "All rows are one cluster"

@@ -129,6 +129,8 @@ def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}; the rows are {n}: give one weight each.")
+    if not (weight > 0).any():
+        raise ValueError("sample_weight is 0 everywhere: there is nothing to draw.")
     return np.flatnonzero(weight > 0), weight
 
 

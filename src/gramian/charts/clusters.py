@@ -41,7 +41,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     structures = list(getattr(model, "structures_", []))
     if X is None:
         alone, size = draw_alone(structures, column_names(model), look, notes), sizes(model)
-        words = title(_largest(size, structures), _facts(model, len(size), size.sum()), "; ".join(notes))
+        words = title(_largest(size, len(size), structures), _facts(model, len(size), size.sum()), "; ".join(notes))
         return alone.properties(title=words)
     values = _numbers(model, X)
     own = _labels(model, X, values)
@@ -66,7 +66,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     finding = _finding(model, X, values, own, kept, weight, structures)
     if hasattr(model, "predict_proba") and len(structures) != 1:
         notes.append(f"clearly: with {percent(SURE)} or more")
-    facts = _facts(model, len(structures) or len(found), float(weight.sum()))
+    facts = _facts(model, max(len(structures), getattr(model, "n_clusters_", len(found))), float(weight.sum()))
     words = title(finding, facts, "; ".join(notes))
     return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
 
@@ -104,6 +104,9 @@ def _same_rows(model: Any, values: Floats) -> bool:
     if not hasattr(model, "merges_") or len(model.labels_) != len(values):
         return False
     kept = model._table()
+    if kept is None:  # points of a kernel: rows, or those of a matrix
+        points = model._points
+        kept = points.K[points.places] if hasattr(points, "K") else getattr(points, "X", None)
     kept = kept.toarray() if sp.issparse(kept) else kept
     return kept is not None and np.array_equal(values[model._leaf >= 0], kept)
 
@@ -142,11 +145,13 @@ def _finding(model: Any, X: Any, values: Floats, own: Ints, kept: Ints, weight: 
         away = np.min([each.distance(values) for each in structures], axis=0)
         half = float(weighted_quantile(away[kept], np.array([0.5]), weight[kept])[0])
         return f"{words}: half of {counted(total, 'row')} lie within {number(half, 2)} of theirs"
-    return _largest(np.array([weight[own == j].sum() for j in sorted(set(own[kept].tolist()))]), structures)
+    found = sorted(set(own[kept].tolist()))
+    k = max(len(structures), getattr(model, "n_clusters_", 0), len(found))
+    return _largest(np.array([weight[own == j].sum() for j in found]), k, structures)
 
 
-def _largest(size: Floats, structures: list[Any]) -> str:
-    k, total = len(structures) or len(size), float(size.sum())
+def _largest(size: Floats, k: int, structures: list[Any]) -> str:
+    total = float(size.sum())
     if k == 1:
         return f"One {_named(structures, 1).removeprefix('1 ')} for {counted(total, 'row')}"
     return f"{_named(structures, k)}, the largest with {percent(float(size.max()) / total)} of {counted(total, 'row')}"

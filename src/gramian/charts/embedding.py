@@ -117,6 +117,8 @@ def _finding(model: Any, agreement: float | None, k: int) -> str:
         return f"The rows fall into {model.n_parts_} parts, which the map only tells apart"
     if hasattr(model, "cut_value_"):
         found = counted(model.n_clusters_, "cluster")
+        if model.n_clusters_ == 1:
+            return "All rows are one cluster"
         if model.cut_value_ == 0:
             return f"{found}, between which the graph has nothing"
         return f"{found} by a cut of {number(model.cut_value_)}, where none is below {number(model.bound_)}"

@@ -86,10 +86,9 @@ def directions(structures: list[Any], away: Floats) -> Floats:
 
 def spread_of(each: Any, d: int) -> Floats:
     """A matrix (d, d) of how far a structure reaches in each direction, squared; zero of a point."""
-    spread = getattr(each, "covariance_", getattr(each, "scale_", None))
+    spread = _spread(each)
     if spread is not None:
-        found = _matrix(spread, d)
-        return found if np.isfinite(found).all() else _matrix(each.scale_, d)
+        return _matrix(spread, d)
     if hasattr(each, "radius_"):
         return float(each.radius_) ** 2 / d * np.eye(d)
     if hasattr(each, "axes_"):
@@ -101,7 +100,7 @@ def spread_of(each: Any, d: int) -> Floats:
 
 
 def _outline(each: Any, place: int, own: Floats, ends: Floats, origin: Floats, basis: Any) -> Outline | None:
-    spread = getattr(each, "covariance_", getattr(each, "scale_", None))
+    spread = _spread(each)
     if hasattr(each, "mean_") and spread is not None:
         middle = np.asarray(each.mean_, dtype=np.float64)
         if len(middle) < 2:
@@ -162,6 +161,12 @@ def _segment(center: Floats, direction: Floats, own: Floats, ends: Floats) -> Fl
 
 def _at(x: Floats, origin: Floats, basis: Any) -> Floats:
     return x if basis is None else basis @ (x - origin)
+
+
+def _spread(each: Any) -> Any:
+    """The covariance of a density, its scale where that is infinite, or None."""
+    found = getattr(each, "covariance_", None)
+    return found if found is not None and np.isfinite(found).all() else getattr(each, "scale_", None)
 
 
 def _matrix(spread: Any, d: int) -> Floats:
