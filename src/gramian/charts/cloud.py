@@ -162,7 +162,7 @@ def dots(
     elif colours.values is not None:
         for record, i in zip(records, shown, strict=True):
             record["value"] = float(colours.values[i])
-        ramp = [look.tint(look.second, 0.9), look.tint(look.muted, 0.55), look.tint(look.accent, 1.0)]
+        ramp = [look.tint(look.second, 0.9), look.tint(look.muted, 0.75), look.tint(look.accent, 1.0)]
         legend = alt.Legend(title=title or "y", orient="top", offset=4, gradientLength=180, gradientThickness=8)
         ends = [float(colours.values.min()), float(colours.values.max())]
         ends = ends if ends[0] < ends[1] else [ends[0] - 0.5, ends[1] + 0.5]

@@ -86,7 +86,9 @@ def _turned(places: Floats) -> Floats:
 def _names(model: Any, r: int) -> list[str | None]:
     if type(model).__name__ in BARE:
         return [None, None]
-    kind = "component" if hasattr(model, "variances_") else "axis"
+    if hasattr(model, "cut_value_") and r > 2:
+        return ["first direction of the eigenvectors", "second"]
+    kind = "component" if hasattr(model, "variances_") else "eigenvector" if hasattr(model, "cut_value_") else "axis"
     shares = np.asarray(getattr(model, "variance_shares_", []))
     found = [f"{kind} {j + 1}" + (f" · {percent(float(shares[j]))}" if j < len(shares) else "") for j in range(2)]
     return [found[0], found[1] if r > 1 else None]
