@@ -101,8 +101,7 @@ def lines(drawn):
 
 def test_rows_in_the_colours_of_their_clusters_and_centres():
     model = Clusters().given(Point(center_=X[:60].mean(axis=0)), Point(center_=X[60:].mean(axis=0)), outside=2)
-    assert kinds(model) == []
-    assert kinds(model, data=True) == ["clusters"]
+    assert kinds(model) == kinds(model, data=True) == ["clusters"]
     drawn = chart(model, X=X)
     dots = layers(drawn)[0][1]
     assert_allclose([[r["x"], r["y"]] for r in dots], X)
@@ -200,7 +199,7 @@ def test_labels_alone_one_column_and_many_clusters():
     tree = Tree().fit(X)
     drawn = chart(tree, "clusters", X)
     words = [records for mark, records in layers(drawn) if mark["type"] == "text"]
-    assert {r["class"] for r in words[0]} == {f"cluster {j}" for j in range(25)}
+    assert {r["class"] for r in words[0]} == {str(j) for j in range(25)}
     assert "25 clusters" in head(drawn)[0]
     with pytest.raises(ValueError, match="labels of the 100 rows of its fit alone"):
         chart(tree, "clusters", X[:5])
@@ -209,7 +208,10 @@ def test_labels_alone_one_column_and_many_clusters():
     shapes = spec["layer"][0]["encoding"]["shape"]["scale"]["range"]
     assert shapes == ["circle"] * 7 + ["triangle-up"] * 3
     flat = Clusters().given(Point(center_=np.zeros(1)), Point(center_=np.array([9.0])), rows=X[:, :1])
-    assert {r["y"] for r in layers(chart(flat, "clusters", X[:, :1]))[0][1]} == {0.0}
+    strip = chart(flat, "clusters", X[:, :1])
+    assert_allclose([r["x"] for r in layers(strip)[0][1]], X[:, 0])
+    assert np.abs([r["y"] for r in layers(strip)[0][1]]).max() <= 0.5
+    assert strip.to_dict()["layer"][0]["encoding"]["y"]["axis"] is None  # heights mean nothing
     many = np.repeat(X, 40, axis=0)
     big = chart(Clusters().given(Point(center_=np.zeros(2)), labels=np.zeros(4000, dtype=int)), "clusters", many)
     assert sum(len(records) for _, records in layers(big)) < 2100
@@ -241,7 +243,7 @@ class Choice:
 def test_the_choice_of_their_number(criterion, words):
     model = Clusters().given(Point(center_=np.zeros(2)))
     model.choice_ = Choice(criterion, [np.nan, 2.0, 1.0, 1.5], 3, np.array([np.nan, 0.1, 0.2, 0.1]))
-    assert kinds(model) == ["choice"]
+    assert kinds(model) == ["choice", "clusters"]
     drawn = chart(model)
     found = [records for _, records in layers(drawn)]
     assert [(r["k"], r["value"]) for r in found[0]] == [(2, 2.0), (3, 1.0), (4, 1.5)]
@@ -305,10 +307,13 @@ def test_every_kind_renders(tmp_path, theme):
 
 def test_what_is_missing_is_said():
     model = Mixture().given(Point(center_=np.zeros(2)), Point(center_=np.ones(2)))
-    with pytest.raises(ValueError, match=r"no chart of the fit alone.*'clusters', 'responsibilities'"):
-        chart(model)
     with pytest.raises(ValueError, match="is of rows, which Mixture does not keep: give X"):
-        chart(model, "clusters")
+        chart(model, "responsibilities")
+    placeless = Mixture().given(Part())
+    with pytest.raises(ValueError, match=r"no chart of the fit alone; given X it has 'clusters', 'responsibilities'\."):
+        chart(placeless)
+    with pytest.raises(ValueError, match="is of rows, which Mixture does not keep: give X"):
+        chart(placeless, "clusters")
     with pytest.raises(ValueError, match="leave y out"):
         chart(model, "clusters", X, OWN)
     with pytest.raises(ValueError, match="one weight each"):
@@ -320,3 +325,99 @@ def test_what_is_missing_is_said():
     model.choice_ = Choice("bic", [3.0, 2.0], 2)
     with pytest.raises(ValueError, match="of the fit alone"):
         chart(model, "choice", X)
+
+
+def test_structures_alone():
+    parts = [
+        Point(center_=np.array([0.0, 1.0])),
+        Circle(center_=np.array([9.0, 3.0]), radius_=2.5),
+        Line(center_=np.array([4.0, 4.0]), direction_=np.array([0.6, 0.8])),
+    ]
+    model = Clusters().given(*parts, labels=np.repeat([0, 1, 2], [50, 30, 20]))
+    drawn = chart(model)
+    assert head(drawn)[0] == "3 structures, the largest with 50 % of 100 rows"
+    assert "rows are not kept" in head(drawn)[1]
+    circle, line = (curve for _, curve, _ in lines(drawn))
+    assert_allclose(np.linalg.norm(circle - [9.0, 3.0], axis=1), 2.5)
+    assert_allclose((line - 4.0) @ [-0.8, 0.6], 0.0, atol=1e-9)
+    numbers = next(records for mark, records in layers(drawn) if mark["type"] == "text")
+    assert {r["text"]: (r["x"], r["y"]) for r in numbers} == {"0": (0.0, 1.0), "1": (9.0, 3.0), "2": (4.0, 4.0)}
+    spec = drawn.to_dict()["layer"][0]["encoding"]
+    across, up = (spec[axis]["scale"]["domain"] for axis in "xy")
+    assert across[0] < 0.0 < 11.5 < across[1]  # the whole circle
+    assert up[0] < 0.5 < 5.5 < up[1]
+    one = Clusters().given(Gaussian(mean_=np.array([3.0]), covariance_=np.array([[4.0]])), rows=X[:, :1])
+    (_, solid, _), (_, dashed, _) = sorted(lines(chart(one)), key=lambda found: found[2])
+    assert_allclose(solid[:, 0], [1.0, 5.0])
+    assert_allclose(dashed[:, 0], [-1.0, 7.0])
+
+
+def test_planes_are_seen_edge_on():
+    Z = RNG.uniform(-1.0, 1.0, (100, 3))
+    Z[:50, 0], Z[50:, 2] = 2.0, -3.0
+    model = gm.KPlanes(2, random_state=0).fit(Z)
+    drawn = chart(model, "clusters", Z)
+    assert "two directions across the planes of 3 columns" in head(drawn)[1]
+    places = np.array([[r["x"], r["y"]] for r in layers(drawn)[0][1]])
+    found = lines(drawn)
+    assert len(found) == 2
+    for place, (_, line, _) in enumerate(found):  # rows of a plane lie on its line
+        own = places[model.labels_ == place]
+        along = line[1] - line[0]
+        across = np.array([-along[1], along[0]]) / np.linalg.norm(along)
+        assert_allclose((own - line[0]) @ across, 0.0, atol=1e-9)
+    alone = lines(chart(model))
+    assert len(alone) == 2
+    single = chart(gm.KPlanes(1).fit(Z), X=Z)
+    assert len(lines(single)) == 1
+
+
+def test_rows_with_missing_numbers_are_counted_but_have_no_place():
+    gone = X.copy()
+    gone[::10, 0] = np.nan
+    model = gm.GaussianMixture(2, random_state=0).fit(gone)
+    drawn = chart(model, X=gone)
+    assert len(layers(drawn)[0][1]) == 90
+    assert "rows with missing numbers are not drawn: 10" in head(drawn)[1]
+    assert "of 100 rows" in head(drawn)[0]
+    assert pixels(chart(model, "responsibilities", gone))[0].size
+    with pytest.raises(ValueError, match="Every row of X has missing numbers: none has a place"):
+        chart(model, "clusters", gone[::10])
+
+
+def test_rows_of_a_tree_keep_their_clusters():
+    rows = np.array([[8.0], [9.0], [15.0], [19.0], [25.0]])
+    model = gm.Agglomerative(2, linkage="complete").fit(rows)
+    assert (model.predict(rows) != model.labels_).any()
+    drawn = chart(model, "clusters", rows)
+    assert [r["class"] for r in layers(drawn)[0][1]] == [f"cluster {j}" for j in model.labels_]
+    other = chart(model, "clusters", rows[::-1].copy())
+    assert [r["class"] for r in layers(other)[0][1]] == [f"cluster {j}" for j in model.predict(rows[::-1])]
+
+
+def test_long_names_of_classes_and_columns_find_room():
+    names = [f"{j}, a column whose name is long" + "!" * 60 for j in range(2)]
+    frame = pd.DataFrame(X, columns=names)
+    model = gm.KMeans(2, random_state=0).fit(frame)
+    spec = chart(model, X=frame).to_dict()["layer"][0]["encoding"]
+    assert spec["x"]["axis"]["title"] == names[0][:59] + "…"
+    y = np.where(OWN, "a class with a long name", "another class with a longer one")
+    legend = gm.MDS().fit(X).chart(y=y).to_dict()["layer"][0]["encoding"]["color"]["legend"]
+    assert legend["columns"] == 2
+    many = np.array([f"{j}, a class whose name is long" for j in np.arange(100) % 6])
+    legend = gm.MDS().fit(X).chart(y=many).to_dict()["layer"][0]["encoding"]["color"]["legend"]
+    assert legend["columns"] == 2
+
+
+def test_hard_rows_are_drawn_or_said():
+    K = gm.kernels.RBF(2.0)(X)
+    given = gm.Agglomerative(2, kernel=gm.kernels.Precomputed()).fit(K)
+    drawn = chart(given, "clusters", K)
+    assert [r["class"] for r in layers(drawn)[0][1]] == [f"cluster {j}" for j in given.labels_]
+    few = chart(gm.Divisive(2).fit(X), "clusters", X[:5])
+    assert head(few)[0] == "2 clusters, the largest with 100 % of 5 rows"
+    heavy = gm.StudentTMixture(2, nu=1.5, random_state=0).fit(X)
+    assert len(lines(chart(heavy, X=X))) == 4  # of scales, where no covariance is finite
+    with pytest.raises(ValueError, match="0 everywhere"):
+        chart(heavy, "clusters", X, sample_weight=np.zeros(100))
+    assert head(gm.SpectralClustering(1).fit(X).chart())[0] == "All rows are one cluster"

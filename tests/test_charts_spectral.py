@@ -99,7 +99,8 @@ def test_a_map_of_the_fit_and_its_classes():
     assert head(exact)[0] == "Distances on the map are those of the rows"
     assert "the first 2 of 4 axes" in head(exact)[1]
     one = gm.MDS(1).fit(X).chart()
-    assert {r["y"] for r in records(one, "point")} == {0.0}
+    assert_allclose([r["x"] for r in records(one, "point")], gm.MDS(1).fit(X).embedding_[:, 0])
+    assert one.to_dict()["layer"][0]["encoding"]["y"]["axis"] is None  # heights mean nothing
 
 
 def test_units_are_equal_where_distances_mean_something():
@@ -164,7 +165,8 @@ def test_the_spectrum_beside_its_null():
     finding, small = head(drawn)
     assert finding == "1 of 5 components stands above the noise"
     assert "2 kept" in small
-    assert "scrambled" in small
+    above = values > np.quantile(scrambled, 0.95, axis=0)
+    assert f"{above.argmin() if not above.all() else 5} above scrambled columns" in small
     assert head(chart(Components(null=null(values, significant=0)).fit(X)))[0] == "No component stands above the noise"
     wide = chart(Components(null=null([900.0, 1.8, 1.2, 0.9, 1e-17])).fit(X)).to_dict()
     y = next(layer["encoding"]["y"] for layer in wide["layer"] if layer["mark"]["type"] == "point")
@@ -226,3 +228,59 @@ def test_every_kind_renders(tmp_path, theme):
     }
     for name, one in drawn.items():
         assert save_png(one, tmp_path / f"{name}.png", scale=1).stat().st_size > 3000
+
+
+def test_names_in_a_biplot_stay_inside():
+    frame = pd.DataFrame(X, columns=[f"{name} of a long kind" for name in NAMES])
+    for model in (gm.PCA(2).fit(frame), gm.PCA(1).fit(frame)):
+        for drawn in (model.chart("biplot"), model.chart("biplot", frame)):
+            spec = drawn.to_dict()["layer"][0]["encoding"]
+            low, high = spec["x"]["scale"]["domain"]
+            unit = (high - low) / 560
+            for word in next(found for mark, found in layers(drawn) if mark["type"] == "text"):
+                room = 6.5 * len(word["name"]) * unit
+                assert word["x"] + room <= high or word["x"] - room >= low
+    one = gm.PCA(1).fit(frame)
+    arrows = records(one.chart("biplot"), "rule")
+    assert len({r["y2"] for r in arrows}) == 4  # each at a height of its own
+    assert_allclose([r["x2"] for r in arrows], sorted(one.components_[0] * one.variances_[0] ** 0.5, key=abs)[::-1])
+
+
+def test_equations_of_minor_components():
+    x = RNG.standard_normal((100, 2))
+    plane = pd.DataFrame(np.c_[x, 2 * x[:, 0] - x[:, 1] + 1], columns=["a", "b", "c"])
+    model = gm.MinorComponents().fit(plane)
+    assert kinds(model) == kinds(model, data=True) == ["equations"]
+    drawn = model.chart()
+    assert head(drawn)[0] == "Every row satisfies the equation"
+    assert "0.816 a − 0.408 b − 0.408 c = −0.408" in head(drawn)[1]
+    found = {r["label"]: r["weight"] for r in records(drawn, "circle")}
+    assert_allclose([found[name] for name in "abc"], model.components_[0])
+    noisy = plane + 0.1 * RNG.standard_normal(plane.shape)
+    two = gm.MinorComponents(2).fit(noisy)
+    finding = " ".join(two.chart().to_dict()["title"]["text"])
+    assert finding == f"Rows satisfy these 2 equations up to {two.objective_**0.5:.2g} (root mean square)"
+    wide = gm.MinorComponents(5).fit(RNG.standard_normal((200, 60))).chart().to_dict()
+    small = " ".join(wide["title"]["subtitle"])
+    assert "the first 3 of 5 equations" in small
+    assert "the 40 largest weights of 60" in small
+    with pytest.raises(ValueError, match="leave them out"):
+        model.chart(X=plane)
+
+
+def test_the_map_of_a_graph_has_its_clusters_in_colour():
+    two = np.vstack([RNG.standard_normal((40, 2)), RNG.standard_normal((30, 2)) + np.array([6.0, 0.0])])
+    model = gm.SpectralClustering(2, random_state=0).fit(two)
+    assert kinds(model) == ["embedding"]
+    drawn = model.chart()
+    assert [r["class"] for r in records(drawn, "point")] == [f"cluster {j}" for j in model.labels_]
+    assert head(drawn)[0].startswith("2 clusters by a cut of ")
+    weight = np.repeat([1.0, 0.0, 1.0], [40, 5, 25])
+    some = gm.SpectralClustering(3, random_state=0).fit(two, sample_weight=weight)
+    assert len(records(some.chart(), "point")) == 65
+    assert "the two of 3 dimensions" in head(some.chart())[1]
+    far = two + np.repeat([[0.0], [99.0]], [40, 30], axis=0)
+    apart = gm.SpectralClustering(2, neighbors=9, random_state=0).fit(far)
+    assert head(apart.chart())[0] == "2 clusters, between which the graph has nothing"
+    chosen = gm.SpectralClustering("auto", neighbors=9, random_state=0).fit(two)
+    assert chosen.chart().to_dict()["title"] == chosen.chart("eigengap").to_dict()["title"]

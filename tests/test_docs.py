@@ -20,6 +20,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "docs/classification.md",
         "docs/clustering.md",
         "docs/embedding.md",
+        "docs/graphs_and_trees.md",
         "docs/kernels.md",
         "docs/reduction.md",
     ],
@@ -50,7 +51,7 @@ def test_example(script, tmp_path, monkeypatch, capsys):
 def test_pictures_are_there(tmp_path):
     make = runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))
     make["main"](tmp_path)
-    for page in ("README.md", "docs/guide.md"):
+    for page in ("README.md", "docs/guide.md", "docs/clustering.md", "docs/reduction.md"):
         for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", (ROOT / page).read_text(encoding="utf-8")):
             assert ((ROOT / page).parent / picture).exists()
             assert (tmp_path / Path(picture).name).exists()
@@ -66,6 +67,8 @@ def test_links_and_tests_exist():
         "docs/clustering.md",
         "docs/coverage.md",
         "docs/embedding.md",
+        "docs/graphs_and_trees.md",
+        "docs/reduction.md",
     ):
         text = (ROOT / page).read_text(encoding="utf-8")
         for link in re.findall(r"\]\(([^)#]+)\)", text):

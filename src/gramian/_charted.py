@@ -19,9 +19,11 @@ class Drawn:
         kind : str, optional
             Of the fit alone "coefficients", "path", "scores" or "selection", with a kernel "parts", "fit" or "metric",
             as far as it has them. With X and y of a classifier "roc", "pr", "calibration", "confusion", and "boundary"
-            of two features, which needs no y; of a regressor "residuals". Of clusters "choice", and with X "clusters"
-            and "responsibilities"; of a tree of clusters "dendrogram", of `SpectralClustering("auto")` "eigengap"; of
-            maps "embedding", with y in colours; of principal components "scree", "biplot", and with X "embedding".
+            of two features, which needs no y; of a regressor "residuals". Of clusters "clusters", with X also the
+            rows, of a number that was chosen "choice", and with X of a mixture "responsibilities"; of a tree of
+            clusters "dendrogram", of `SpectralClustering` "embedding" and of "auto" "eigengap"; of maps "embedding",
+            with y in colours; of principal components "scree", "biplot", and with X "embedding"; of minor components
+            "equations".
             Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its predictions.
         X : array, data frame, sparse matrix or Rows, optional
             Rows to predict; `Rows` bring their target and weights.

@@ -1,11 +1,24 @@
 """Rows along the first two principal components, with the columns as arrows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from gramian.charts.cloud import HEIGHT, answered, axes, colours_of, dots, haloed, kept_rows, window
+from gramian.charts.cloud import (
+    HEIGHT,
+    answered,
+    axes,
+    beside,
+    colours_of,
+    dots,
+    haloed,
+    kept_rows,
+    names_among,
+    strip_window,
+    window,
+)
 from gramian.charts.path import spread
 from gramian.charts.text import Floats, counted, feature_names, labels, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
@@ -14,6 +27,8 @@ MOST_ARROWS = 12
 REACH = 0.9  # of the rows' extent that the longest arrow covers
 LABEL_HEIGHT = 14
 NEARLY = 0.2  # radians
+LONGEST = 22  # letters of a name
+LETTER = 7.2  # pixels
 
 
 def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -22,24 +37,24 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     deviations = np.sqrt(np.maximum(np.asarray(model.variances_, dtype=np.float64)[:2], 0.0))
     arrows = np.zeros((len(pairs), 2))
     arrows[:, : pairs.shape[1]] = pairs * deviations
-    names = labels(feature_names(model))
+    names = labels(feature_names(model), LONGEST)
     order = np.argsort(-np.linalg.norm(arrows, axis=1), kind="stable")[:MOST_ARROWS]
     notes: list[str] = []
+    lone = pairs.shape[1] == 1
     places = None if X is None else _scores(model, X)
-    if places is None:
-        reach = 1.0
-        ends = window(np.vstack([arrows[order], -0.2 * arrows[order]]), equal=True, pad=0.14)
-    else:
-        kept, _ = kept_rows(len(places), sample_weight)
-        reach = _stretch(arrows[order], places[kept])
-        ends = window(np.vstack([places[kept], arrows[order] * reach * 1.12]), equal=True)
+    kept = np.arange(0) if places is None else kept_rows(len(places), sample_weight)[0]
+    reach = 1.0 if places is None else _stretch(arrows[order], places[kept])
+    shown = Arrows.of(arrows[order] * reach, [names[j] for j in order], lone)
+    ends = shown.window(None if places is None else places[kept])
     plane = axes(_names(model), ends)
     layers = []
     if places is not None:
-        layers += dots(places, kept, colours_of(y, len(places)), plane, look, notes)
+        colours = colours_of(y, len(places))
+        layers += dots(places, kept, colours, plane, look, notes)
         if y is None:
             layers = [layer.encode(color=alt.value(look.tint(look.muted, 0.6))) for layer in layers]
-    layers += _arrows(arrows[order] * reach, [names[j] for j in order], plane, ends, look)
+        layers += names_among(places, kept, colours, plane, look)
+    layers += shown.layers(plane, ends, look)
     if len(order) < len(arrows):
         notes.append(f"the {len(order)} longest of {len(arrows):,} arrows")
     if places is not None:
@@ -48,7 +63,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     facts += [] if places is None else [counted(len(kept), "row")]
     return alt.layer(*layers).properties(
         width=WIDTH,
-        height=HEIGHT,
+        height=shown.height,
         title=title(
             _finding(model, arrows, names),
             " · ".join(facts),
@@ -59,7 +74,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
 
 def _scores(model: Any, X: Any) -> Floats:
     found = answered(model.transform, X).astype(np.float64)
-    return np.column_stack([found, np.zeros(len(found))])[:, :2]
+    return beside(found[:, 0]) if found.shape[1] == 1 else found[:, :2]
 
 
 def _names(model: Any) -> list[str | None]:
@@ -75,32 +90,70 @@ def _stretch(arrows: Floats, places: Floats) -> float:
     return float(REACH * (room[there] / size[there]).min()) if there.any() and (room[there] > 0).any() else 1.0
 
 
-def _arrows(ends: Floats, names: list[str], plane: Any, window: Floats, look: Look) -> list[Any]:
-    size = np.ptp(window, axis=1) / np.array([WIDTH, HEIGHT])
-    records, words = [], []
-    for (a, b), name in zip(ends, names, strict=True):
-        records.append({"x": 0.0, "y": 0.0, "x2": float(a), "y2": float(b), "name": name})
-        turn = float(np.degrees(np.arctan2(a / size[0], b / size[1])))
-        words.append({"x": float(a), "y": float(b), "turn": turn, "name": name})
-    base = alt.Chart(rows(records)).mark_rule(color=look.ink, strokeWidth=1.4)
-    line = base.encode(x=plane[0], y=plane[1], x2="x2:Q", y2="y2:Q", tooltip=[alt.Tooltip("name:N", title="column")])
-    tips = alt.Chart(rows(words)).mark_point(shape="triangle", filled=True, size=70, opacity=1, color=look.ink)
-    turned = alt.Angle("turn:Q", scale=alt.Scale(domain=[-180, 180], range=[-180, 180]), legend=None)
-    tip = tips.encode(x=plane[0], y=plane[1], angle=turned)
-    return [line, tip, *_labels(words, plane, window, size, look)]
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows (m, 2) from zero with their names; of one component each at a height of its own, above the rows."""
+
+    ends: Floats
+    starts: Floats
+    names: list[str]
+    lone: bool
+
+    @classmethod
+    def of(cls, ends: Floats, names: list[str], lone: bool) -> "Arrows":
+        level = np.zeros(len(ends)) if not lone else 0.9 + 0.25 * np.arange(len(ends))[::-1]
+        up = np.column_stack([np.zeros(len(ends)), level])
+        return cls(ends * [1.0, 0.0 if lone else 1.0] + up, up, names, lone)
+
+    @property
+    def height(self) -> float:
+        return 120.0 + 18.0 * len(self.ends) if self.lone else HEIGHT
+
+    def window(self, places: Floats | None) -> Floats:
+        """Around the rows and the arrows, with room for the names."""
+        room = [self.ends * [1.12, 1.0 if self.lone else 1.12]]
+        room += [-0.2 * self.ends] if places is None and not self.lone else []
+        room += [] if places is None else [places]
+        for _ in range(4):  # names have a size in pixels, which the window sets
+            points = np.vstack(room)
+            found = (
+                strip_window(points[:, 0], float(self.ends[0, 1]) + 0.25) if self.lone else window(points, equal=True)
+            )
+            unit = float(np.ptp(found[0])) / WIDTH
+            side = np.where(self.ends[:, 0] >= 0, 1.0, -1.0)
+            beyond = side * unit * np.array([8.0 + LETTER * len(name) for name in self.names])
+            room.append(np.column_stack([self.ends[:, 0] + beyond, self.ends[:, 1]]))
+        return found
+
+    def layers(self, plane: Any, window: Floats, look: Look) -> list[Any]:
+        size = np.ptp(window, axis=1) / np.array([WIDTH, self.height])
+        records, words = [], []
+        for (a, b), (start, level), name in zip(self.ends, self.starts, self.names, strict=True):
+            records.append({"x": float(start), "y": float(level), "x2": float(a), "y2": float(b), "name": name})
+            turn = float(np.degrees(np.arctan2(a / size[0], (b - level) / size[1])))
+            words.append({"x": float(a), "y": float(b), "turn": turn, "name": name})
+        base = alt.Chart(rows(records)).mark_rule(color=look.ink, strokeWidth=1.4)
+        tooltip = [alt.Tooltip("name:N", title="column")]
+        line = base.encode(x=plane[0], y=plane[1], x2="x2:Q", y2="y2:Q", tooltip=tooltip)
+        tips = alt.Chart(rows(words)).mark_point(shape="triangle", filled=True, size=70, opacity=1, color=look.ink)
+        turned = alt.Angle("turn:Q", scale=alt.Scale(domain=[-180, 180], range=[-180, 180]), legend=None)
+        tip = tips.encode(x=plane[0], y=plane[1], angle=turned)
+        return [line, tip, *_labels(words, plane, window, size, look, self.lone)]
 
 
-def _labels(words: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, look: Look) -> list[Any]:
+def _labels(words: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, look: Look, lone: bool) -> list[Any]:
     """Names beyond the tips, moved apart on each side until none covers another."""
     layers = []
     for side in ("left", "right"):
         own = sorted((word for word in words if (word["x"] >= 0) == (side == "right")), key=lambda word: word["y"])
         if not own:
             continue
-        wanted = np.array([word["y"] + (np.sign(word["y"]) * 4 + _aside(word, own, size)) * size[1] for word in own])
-        own = [own[i] for i in np.argsort(wanted, kind="stable")]
-        wanted.sort()
-        y = spread(wanted, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
+        y = np.array([word["y"] for word in own])
+        if not lone:
+            wanted = y + [(np.sign(word["y"]) * 4 + _aside(word, own, size)) * size[1] for word in own]
+            own = [own[i] for i in np.argsort(wanted, kind="stable")]
+            wanted.sort()
+            y = spread(wanted, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
         records = [{"x": word["x"], "y": float(at), "name": word["name"]} for word, at in zip(own, y, strict=True)]
         base = alt.Chart(rows(records)).encode(x=plane[0], y=plane[1], text="name:N")
         style = {"align": "left" if side == "right" else "right", "dx": 8 if side == "right" else -8, "fontSize": 12}

@@ -4,12 +4,17 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import get_tags
 
-from gramian.charts.cloud import HEIGHT, Colours, Ints, answered, axes, curves, dots, kept_rows, table, window
-from gramian.charts.outlines import Outline, outlines
+from gramian.charts.cloud import Colours, Ints, answered, axes, dots, kept_rows, names_among, table
+from gramian.charts.outlines import layers_of, outlines
 from gramian.charts.points import some, weighted_quantile
-from gramian.charts.text import Floats, counted, feature_names, labels, number, percent
+from gramian.charts.shapes import View, column_names, complete, draw_alone, sizes
+from gramian.charts.text import Floats, counted, number, percent
 from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.kernels.points import is_table
+from gramian.rows import Rows
 
 SHARE = 0.01  # of the rows are marked as fitting worst
 MOST_MARKS = 300
@@ -28,35 +33,63 @@ SURE = 0.9
 
 
 def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-    """Dots in the colours of their clusters, the structures over them, crosses on rows that fit worst."""
-    values = table(X)
-    own = _labels(model, X, len(values))
+    """Dots in the colours of their clusters, the structures over them, crosses on rows that fit worst.
+
+    Without rows, the structures alone.
+    """
+    notes: list[str] = []
+    structures = list(getattr(model, "structures_", []))
+    if X is None:
+        alone, size = draw_alone(structures, column_names(model), look, notes), sizes(model)
+        words = title(_largest(size, len(size), structures), _facts(model, len(size), size.sum()), "; ".join(notes))
+        return alone.properties(title=words)
+    values = _numbers(model, X)
+    own = _labels(model, X, values)
     kept, weight = kept_rows(len(values), sample_weight)
-    names = labels(feature_names(model)) if hasattr(model, "n_features_in_") else [f"x{j}" for j in range(2)]
-    places, axis_names, origin, basis = _plane(values, names, weight)
-    notes: list[str] = [] if basis is None else [f"the first two principal directions of {values.shape[1]} columns"]
+    kept = complete(values, kept, notes)
+    view = View.of(values, column_names(model), kept, weight, structures)
+    notes += view.notes
     found = sorted(set(own[kept].tolist()))
     code = np.searchsorted(found, own)
     code = np.where(np.isin(own, found), code, 0)
-    colours = Colours([f"cluster {j}" for j in found], code)
-    ends = window(places[kept], equal=True)
-    plane = axes(list(axis_names), ends)
-    layers = dots(places, kept, colours, plane, look, notes, title="cluster")
-    structures = list(getattr(model, "structures_", []))
-    drawn = outlines(structures, places, own, ends, origin, basis)
-    layers += _structure_layers(drawn, found, plane, look, notes)
-    layers += _outlier_layers(model, X, places, kept, plane, look, notes)
-    facts = [type(model).__name__, f"{len(structures) or len(found)} clusters", f"{weight.sum():,.10g} rows"]
+    colours = Colours([f"cluster {j}" for j in found], code, None, [str(j) for j in found])
+    plane = axes(view.names, view.ends)
+    layers = dots(view.places, kept, colours, plane, look, notes, title="cluster")
+
+    def colour(place: int) -> str:
+        return look.of_class(found.index(place)) if place in found else look.muted
+
+    drawn = outlines(structures, view.places[kept], own[kept], view.ends, view.origin, view.basis)
+    layers += layers_of(drawn, colour, plane, look, notes)
+    layers += _outlier_layers(model, X, view.places, kept, plane, look, notes)
+    layers += names_among(view.places, kept, colours, plane, look)
+    finding = _finding(model, X, values, own, kept, weight, structures)
+    if hasattr(model, "predict_proba") and len(structures) != 1:
+        notes.append(f"clearly: with {percent(SURE)} or more")
+    facts = _facts(model, max(len(structures), getattr(model, "n_clusters_", len(found))), float(weight.sum()))
+    words = title(finding, facts, "; ".join(notes))
+    return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
+
+
+def _facts(model: Any, k: int, total: float) -> str:
+    facts = [type(model).__name__, counted(k, "cluster"), counted(total, "row")]
     facts += [f"objective {number(model.objective_, 4)}"] if hasattr(model, "objective_") else []
-    finding = _finding(model, X, own, kept, weight, structures)
-    notes += [f"clearly: with {percent(SURE)} or more"] if hasattr(model, "predict_proba") else []
-    return alt.layer(*layers).properties(
-        width=WIDTH, height=HEIGHT, title=title(finding, " · ".join(facts), "; ".join(notes))
-    )
+    return " · ".join(facts)
 
 
-def _labels(model: Any, X: Any, n: int) -> Ints:
-    if hasattr(model, "predict"):
+def _numbers(model: Any, X: Any) -> Floats:
+    """The rows; missing numbers stay where the model takes them."""
+    if not isinstance(X, Rows) and not is_table(X):
+        raise ValueError(
+            "The chart 'clusters' has columns of numbers as its axes, and X has none: a kernel compares its points as "
+            'they are. Take labels_, or the map gm.PCA(2, kernel=…).fit(X).chart("embedding", X, labels).'
+        )
+    return table(X, missing=bool(get_tags(model).input_tags.allow_nan))
+
+
+def _labels(model: Any, X: Any, values: Floats) -> Ints:
+    n = len(values)
+    if hasattr(model, "predict") and not _same_rows(model, values):
         return answered(model.predict, X).astype(np.int64)
     own = np.asarray(model.labels_).astype(np.int64)
     if len(own) != n:
@@ -66,47 +99,16 @@ def _labels(model: Any, X: Any, n: int) -> Ints:
     return own
 
 
-def _plane(values: Floats, names: list[str], weight: Floats) -> tuple[Floats, tuple[str, str | None], Floats, Any]:
-    """Rows in the plane, the names of its axes, its origin, and its basis (2, d) or None for the columns themselves."""
-    n, d = values.shape
-    if d == 1:
-        return np.column_stack([values, np.zeros(n)]), (names[0], None), np.zeros(2), None
-    if d == 2:
-        return values, (names[0], names[1]), np.zeros(2), None
-    mean = weight @ values / weight.sum()
-    _, _, Vt = np.linalg.svd(np.sqrt(weight)[:, None] * (values - mean), full_matrices=False)
-    basis = np.vstack([Vt[:2], np.zeros((max(2 - len(Vt), 0), d))])
-    largest = np.abs(basis).argmax(axis=1)
-    basis = basis * np.where(basis[[0, 1], largest] < 0, -1.0, 1.0)[:, None]
-    return (values - mean) @ basis.T, ("first principal direction", "second"), mean, basis
-
-
-def _structure_layers(drawn: list[Outline], found: list[int], plane: Any, look: Look, notes: list[str]) -> list[Any]:
-    def colour(place: int) -> str:
-        return look.of_class(found.index(place)) if place in found else look.muted
-
-    layers = []
-    for dashed in (True, False):
-        lines = [(line, colour(each.place)) for each in drawn for line in (each.dashed if dashed else each.solid)]
-        if lines:
-            style = {"strokeWidth": 1.4, "strokeDash": [5, 4]} if dashed else {"strokeWidth": 2.4}
-            under = {"strokeWidth": 3.6, "opacity": 0.7}
-            if not dashed:  # a rim, so that lines are seen over dots of their own colour
-                layers.append(curves([line for line, _ in lines], plane, [look.background] * len(lines), **under))
-            layers.append(curves([line for line, _ in lines], plane, [c for _, c in lines], **style))
-    marks = [
-        {"x": float(each.center[0]), "y": float(each.center[1]), "colour": colour(each.place)}
-        for each in drawn
-        if each.center is not None
-    ]
-    if marks:
-        base = alt.Chart(rows(marks)).encode(x=plane[0], y=plane[1])
-        dot = base.mark_point(shape="diamond", size=150, filled=True, opacity=1, stroke=look.ink, strokeWidth=1.6)
-        layers.append(dot.encode(fill=alt.Color("colour:N", scale=None)))
-        notes.append("diamonds: centres")
-    if any(each.dashed for each in drawn):
-        notes.append("lines: one and two (dashed) standard deviations")
-    return layers
+def _same_rows(model: Any, values: Floats) -> bool:
+    """Whether these are the rows of a tree of clusters, which may lie nearer to another cluster than to their own."""
+    if not hasattr(model, "merges_") or len(model.labels_) != len(values):
+        return False
+    kept = model._table()
+    if kept is None:  # points of a kernel: rows, or those of a matrix
+        points = model._points
+        kept = points.K[points.places] if hasattr(points, "K") else getattr(points, "X", None)
+    kept = kept.toarray() if sp.issparse(kept) else kept
+    return kept is not None and np.array_equal(values[model._leaf >= 0], kept)
 
 
 def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, look: Look, notes: list[str]) -> Any:
@@ -128,26 +130,35 @@ def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, 
     ]  # fmt: skip
 
 
-def _finding(model: Any, X: Any, own: Ints, kept: Ints, weight: Floats, structures: list[Any]) -> str:
-    sizes = np.array([weight[own == j].sum() for j in sorted(set(own[kept].tolist()))])
+def _finding(model: Any, X: Any, values: Floats, own: Ints, kept: Ints, weight: Floats, structures: list[Any]) -> str:
     total = float(weight.sum())
-    nouns = {type(each).__name__ for each in structures}
-    one, more = NOUNS.get(next(iter(nouns)), ("structure", "structures")) if len(nouns) == 1 else ("", "")
-    if nouns and not one:
-        one, more = "structure", "structures"
-    k = len(structures) or len(sizes)
-    words = counted(k, one or "cluster", more or "clusters")
-    if hasattr(model, "predict_proba"):
+    words = _named(structures, len(structures) or len(set(own[kept].tolist())))
+    if hasattr(model, "predict_proba") and len(structures) != 1:
         sure = float(weight[answered(model.predict_proba, X).max(axis=1) >= SURE].sum()) / total
         return f"{words}: {percent(sure)} of {counted(total, 'row')} clearly belong to one"
+    nouns = {type(each).__name__ for each in structures}
     if (
         structures
         and nouns.isdisjoint({"Point", "KernelPoint", "Gaussian", "StudentT"})
         and all(hasattr(each, "distance") for each in structures)
     ):
-        away = np.min([each.distance(table(X)) for each in structures], axis=0)
+        away = np.min([each.distance(values) for each in structures], axis=0)
         half = float(weighted_quantile(away[kept], np.array([0.5]), weight[kept])[0])
         return f"{words}: half of {counted(total, 'row')} lie within {number(half, 2)} of theirs"
+    found = sorted(set(own[kept].tolist()))
+    k = max(len(structures), getattr(model, "n_clusters_", 0), len(found))
+    return _largest(np.array([weight[own == j].sum() for j in found]), k, structures)
+
+
+def _largest(size: Floats, k: int, structures: list[Any]) -> str:
+    total = float(size.sum())
     if k == 1:
-        return f"One {one or 'cluster'} for {counted(total, 'row')}"
-    return f"{words}, the largest with {percent(float(sizes.max()) / total)} of {counted(total, 'row')}"
+        return f"One {_named(structures, 1).removeprefix('1 ')} for {counted(total, 'row')}"
+    return f"{_named(structures, k)}, the largest with {percent(float(size.max()) / total)} of {counted(total, 'row')}"
+
+
+def _named(structures: list[Any], k: int) -> str:
+    """So many lines, or circles; structures where they are of several kinds."""
+    nouns = {type(each).__name__ for each in structures}
+    other = ("structure", "structures") if nouns else ("cluster", "clusters")
+    return counted(k, *(NOUNS.get(next(iter(nouns)), other) if len(nouns) == 1 else other))

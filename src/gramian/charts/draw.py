@@ -8,18 +8,20 @@ from sklearn.utils.validation import check_is_fitted
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
 THEMES = ("light", "dark")
-# Results of gm.selection by the name of their class, and the chart of each.
+# Results and single structures by the name of their class, and the chart of each.
 RESULTS = {
     "BiasVariance": "decomposition",
     "Comparison": "comparison",
     "Curves": "curves",
     "Evaluation": "evaluation",
     "SpectrumTest": "scree",
+    **dict.fromkeys(("Circle", "Ellipse", "Flat", "Gaussian", "Line", "Plane", "Point", "StudentT"), "structure"),
 }
+BY_FIT = ("selection", "path", "coefficients", "scores", "boundary", "eigengap", "embedding")
 BY_KERNEL = ("parts", "fit", "boundary", "region", "scores", "metric")
-WITH_ROWS = ("boundary", "region", "fit", "clusters", "responsibilities", "embedding", "biplot")  # if there are any
+WITH_ROWS = ("boundary", "region", "fit", "structure", "clusters", "responsibilities", "embedding", "biplot")
 OF_ROWS = ("clusters", "responsibilities")  # drawn of rows alone
-OF_PREDICTIONS = ("roc", "pr", "calibration", "confusion", "residuals")
+OF_PREDICTIONS = frozenset({"roc", "pr", "calibration", "confusion", "residuals"})
 
 
 def kinds(model: Any, *, data: bool = False) -> list[str]:
@@ -75,11 +77,13 @@ def chart(
         the validation loss over alpha; "selection", the validation loss over the number of features. Of a model with a
         kernel: "parts", what each summand or column adds; "fit", the curve of one feature, or what is predicted of each
         row without it, and given X and y of these; "metric", what a learned metric is made of; "region" of a
-        `OneClassSVM` of two features. Of clusters: "choice", the criterion along their number; with X "clusters", rows
-        and structures over two columns or principal directions, and of a mixture "responsibilities". Of maps:
+        `OneClassSVM` of two features. Of clusters: "choice", the criterion along their number; "clusters", structures
+        over two columns or principal directions, and with X the rows; with X of a mixture "responsibilities". Of maps:
         "embedding", coloured by y. Of principal components: "scree", the spectrum beside that of noise; "biplot", the
-        columns, and with X the rows, along the first two; with X "embedding", the rows alone.
-        Of a tree of clusters: "dendrogram"; of `SpectralClustering("auto")`: "eigengap".
+        columns, and with X the rows, along the first two; with X "embedding", the rows alone. Of minor components:
+        "equations", the weights of the columns.
+        Of a tree of clusters: "dendrogram"; of `SpectralClustering`: "embedding", the rows of its eigenvectors, and of
+        `SpectralClustering("auto")` "eigengap".
         Of a classifier with X and y: "roc", "pr", "calibration", "confusion"; "boundary" of two features, for which y
         is optional, and X too where the model knows where its rows were. Of a regressor with X and y: "residuals".
         Of results: "evaluation", "comparison", "curves", "decomposition"; an evaluation has those of its predictions
@@ -190,9 +194,9 @@ def _data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 
 
 def _result(model: Any) -> str | None:
-    """The chart of a result of `gm.selection`; None for an estimator."""
+    """The chart of a result or of a structure; None for an estimator."""
     kind = RESULTS.get(type(model).__name__)
-    return kind if kind is not None and not hasattr(model, "fit") else None
+    return kind if kind == "structure" or (kind is not None and not hasattr(model, "fit")) else None
 
 
 def _inside(model: Any) -> Any:
@@ -218,16 +222,24 @@ def _of_structure(model: Any, data: bool) -> dict[str, bool]:
     """What models of rows without a target have: maps, clusters and spectra."""
     if _classifies(model) or is_regressor(model):
         return {}
-    spectrum = hasattr(model, "variances_") and hasattr(model, "transform")
+    spectrum = hasattr(model, "variance_shares_") and hasattr(model, "transform")
     groups = data and hasattr(model, "labels_")
     return {
+        "equations": hasattr(model, "components_") and hasattr(model, "offsets_"),
         "scree": spectrum,
         "choice": hasattr(model, "choice_"),
-        "clusters": groups,
+        "clusters": groups or _placed(model),
         "responsibilities": groups and hasattr(model, "predict_proba"),
         "biplot": spectrum and hasattr(model, "components_") and hasattr(model, "n_features_in_"),
         "embedding": hasattr(model, "embedding_") or (data and spectrum),
     }
+
+
+def _placed(model: Any) -> bool:
+    """Whether structures have places of their own, and can be drawn without rows."""
+    structures = getattr(model, "structures_", [])
+    known = hasattr(model, "n_features_in_") and hasattr(model, "labels_")
+    return bool(structures) and known and all(hasattr(e, "center_") or hasattr(e, "mean_") for e in structures)
 
 
 def _needs_rows(model: Any) -> bool:
@@ -253,7 +265,7 @@ def _choice(model: Any, available: list[str]) -> str:
     alone = kinds(model)
     more = [kind for kind in available if kind not in alone]
     has = f"it has {', '.join(map(repr, alone))}." if alone else ""
-    given = "y" if _result(model) is not None else "X and y"
+    given = "y" if _result(model) is not None else "X and y" if not OF_PREDICTIONS.isdisjoint(more) else "X"
     text = f"{'given' if not alone else 'Given'} {given} it has {'also ' if alone else ''}{', '.join(map(repr, more))}."
     return " ".join(part for part in (has, text if more else "") if part)
 
@@ -263,7 +275,7 @@ def _choice(model: Any, available: list[str]) -> str:
 
 def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if X is not None or y is not None:
-        for kind in ("boundary", "region", "residuals", "clusters", "biplot", "embedding"):
+        for kind in ("boundary", "region", "residuals", "structure", "clusters", "biplot", "embedding"):
             of_the_fit = kind == "embedding" and hasattr(model, "embedding_")
             if kind in available and not (kind in WITH_ROWS and X is None and not of_the_fit):
                 return [kind]
@@ -282,7 +294,7 @@ def _default(model: Any, available: list[str], X: Any, y: Any) -> list[str]:
     if "metric" in alone and "fit" in alone and "parts" not in alone:
         return ["fit", "metric"]
     by_kernel = getattr(_inside(model), "kernel_", None) is not None
-    order = BY_KERNEL if by_kernel else ("selection", "path", "coefficients", "scores", "boundary", "embedding")
+    order = BY_KERNEL if by_kernel else BY_FIT
     return [next((kind for kind in order if kind in alone), alone[0])]
 
 
@@ -304,11 +316,12 @@ def _refuse_missing(model: Any, kind: str, X: Any, y: Any, sample_weight: Any, d
             raise ValueError(f"The chart {kind!r} compares predictions with the truth: give y, the target of the rows.")
     elif kind in WITH_ROWS:
         of_the_fit = kind == "embedding" and hasattr(model, "embedding_")  # which has places for y and weights
-        if X is None and (kind in OF_ROWS or (kind == "embedding" and not of_the_fit)):
+        alone = of_the_fit or (kind == "clusters" and _placed(model))
+        if X is None and kind in (*OF_ROWS, "embedding") and not alone:
             raise ValueError(f"The chart {kind!r} is of rows, which {name} does not keep: give X.")
         if X is None and (y is not None or sample_weight is not None) and not of_the_fit:
             raise ValueError("y and sample_weight are of the rows of X: give X too.")
-        if kind in ("region", *OF_ROWS) and y is not None:
+        if kind in ("region", "structure", *OF_ROWS) and y is not None:
             raise ValueError(f"The chart {kind!r} is of rows without a target: leave y out.")
         if kind == "fit" and ((X is None) != (y is None) or (X is None and _needs_rows(model))):
             raise ValueError("The chart 'fit' compares predictions with the truth: give X and y.")

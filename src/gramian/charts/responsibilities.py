@@ -76,7 +76,7 @@ def _names(owner: Any, x: Any, look: Look) -> list[Any]:
     records = [
         {"x": float(start + 0.5 * size), "text": str(j), "colour": look.of_class(int(j))}
         for j, start, size in zip(found, first, count, strict=True)
-        if size / len(owner) * WIDTH >= 12
+        if size / len(owner) * WIDTH >= 5 + 8 * len(str(j))
     ]
     base = alt.Chart(rows(records)).mark_text(baseline="bottom", fontSize=12, fontWeight="bold")
     return [base.encode(x=x, y=alt.value(-4), text="text:N", color=alt.Color("colour:N", scale=None))]

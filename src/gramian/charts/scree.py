@@ -23,10 +23,11 @@ def draw(model: Any, look: Look) -> Any:
     shown = min(len(values), MOST)
     kept = int(getattr(model, "n_components_", 0))
     axis, log = _axis(values[:shown], null)
+    step = 1 if shown <= 15 else 5
     x = alt.X(
         "component:Q",
         scale=alt.Scale(domain=[0.4, max(shown, 2) + 0.6], nice=False),
-        axis=alt.Axis(title="component", tickMinStep=1, format="d", grid=False, tickCount=min(shown, 12)),
+        axis=alt.Axis(title="component", values=[1, *range(step, shown + 1, step)], format="d", grid=False),
     )
     layers = _null_layers(null, axis, log, x, look, shown) if null is not None else []
     real = int(null.significant) if null is not None else kept
@@ -113,7 +114,19 @@ def _null_layers(null: Any, axis: ValueAxis, log: bool, x: Any, look: Look, show
         layers.append(area.encode(y=_encoding(axis, log, "low"), y2="high:Q"))
         line = base.mark_line(color=look.palette[2], strokeWidth=1.2, strokeDash=[4, 3])
         layers.append(line.encode(y=y))
+        word = records[len(records) // 3] | {"text": "scrambled columns"}
+        at = alt.Chart(rows([word])).encode(x=x, y=y, text="text:N")
+        style = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -5, "fontSize": 11}
+        layers.append(at.mark_text(stroke=look.background, strokeWidth=3, color=look.background, **style))
+        layers.append(at.mark_text(color=look.palette[2], **style))
     return layers
+
+
+def _above_scrambled(values: Floats, scrambled: Floats) -> int:
+    """Leading eigenvalues above 95 % of those in their place of the scrambled tables."""
+    m = min(scrambled.shape[1], len(values))
+    above = values[:m] > np.quantile(scrambled[:, :m], 0.95, axis=0)
+    return m if above.all() else int(above.argmin())
 
 
 def _kept(kept: int, x: Any, look: Look) -> list[Any]:
@@ -137,6 +150,8 @@ def _words(model: Any, null: Any, values: Floats, shares: Floats, kept: int, sho
             facts.append(f"p of the {'first' if k == 0 else 'next'} {number(float(null.p_values[k]), 2)}")
         notes.append("band: where eigenvalues of noise lie")
         if getattr(null, "scrambled", None) is not None:
+            above = _above_scrambled(values, np.asarray(null.scrambled, dtype=np.float64))
+            facts.append(f"{above:,} above scrambled columns")
             notes.append("green: 90 % of the tables with scrambled columns")
     else:
         held = float(shares[: kept or 2].sum())

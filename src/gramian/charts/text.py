@@ -30,7 +30,7 @@ def feature_names(model: Any) -> list[str]:
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [plain(name) for name in names]
 
 
-def labels(names: Iterable[object]) -> list[str]:
+def labels(names: Iterable[object], longest: int = LONGEST_NAME) -> list[str]:
     """Names cut to a length that an axis has room for, and still different from each other.
 
     >>> labels(["a", "a", "b" * 40])
@@ -40,7 +40,7 @@ def labels(names: Iterable[object]) -> list[str]:
     found = []
     for name in names:
         text = plain(name)
-        short = text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
+        short = text if len(text) <= longest else text[: longest - 1] + "…"
         label, count = short, 1
         while label in taken:
             count += 1

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._charted import Charted
 from gramian.features.passes import read
 from gramian.parameters import whole
 from gramian.rows import Rows
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-8
 
 
-class MinorComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """The flat nearest to the rows, by what is constant on it: directions in which rows vary least.
 
     The components v are the eigenvectors of C = (1/Σw) Σ w (x − mean)(x − mean)ᵀ with the smallest eigenvalues. The

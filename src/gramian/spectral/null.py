@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._charted import Drawn
 from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
 from gramian.spectral.principal import Principal, principal
@@ -19,7 +20,7 @@ SHOWN = 12  # eigenvalues in the text
 
 
 @dataclass(frozen=True, eq=False)
-class SpectrumTest:
+class SpectrumTest(Drawn):
     """Eigenvalues of a covariance beside those of noise of one variance in every direction.
 
     Attributes

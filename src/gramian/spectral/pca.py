@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._charted import Charted
 from gramian.features.passes import is_moments, read
 from gramian.kernels.named import kernel_of
 from gramian.kernels.reading import is_matrix
@@ -38,7 +39,7 @@ def _linear(model: Any) -> bool:
     return True
 
 
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """Principal components: the directions in which rows vary most, and rows in their coordinates.
 
     The axes are the eigenvectors of C = (1/Σw) Σ w (x − mean)(x − mean)ᵀ with the largest eigenvalues: of all flats of

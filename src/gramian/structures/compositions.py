@@ -238,18 +238,26 @@ class KGaussians(ClusterModel):
 
 
 class Structures(DistanceModel):
-    __doc__ = f"""Clustering by any structures and any assignment rule: every other estimator of clusters is one pair.
-    {
-        PARAMETERS.replace(
-            "n_clusters : int",
-            '''structure : "point", "line", "plane", "circle", "ellipse", "gaussian", "student", Structure, or a list of them
-        A list is one structure for each cluster, and `n_clusters` is left out (None).
+    """Clustering by any structures and any assignment rule: every other estimator of clusters is one such pair.
+
+    Parameters
+    ----------
+    structure : str, Structure, or a list of them
+        "point", "line", "plane", "circle", "ellipse", "gaussian", "student", or an object of `gm.structures`. A list is
+        one structure for each cluster, and `n_clusters` is left out (None).
     assignment : "nearest", "soft", "frequency", "rival" or Assignment
         Who owns a row.
-    n_clusters : int''',
-            1,
-        )
-    }{ATTRIBUTES}    weights_ : array (k,)
+    n_clusters : int or "auto"
+        k; "auto" chooses by `criterion` among 1 to `max_clusters`.
+    init, n_init, max_iter, tol, criterion, penalty, max_clusters, random_state
+        As of `KLines`; of rules and structures with a likelihood, `tol` is per row.
+
+    Attributes
+    ----------
+    labels_, structures_, n_clusters_, choice_, history_, certificate_, n_iter_, solver_
+    objective_ : float
+        Σw times the loss of every row with its owner, or −Σw log density.
+    weights_ : array (k,)
         Shares of the structures, where rows are shared.
 
     Examples
@@ -262,7 +270,7 @@ class Structures(DistanceModel):
     >>> model = Structures([Line(), Point(), Point()], n_clusters=None, random_state=0).fit(X)
     >>> model.structures_[0].direction_.round(2)
     array([0.71, 0.71])
-    """  # noqa: E501
+    """
 
     def __init__(
         self,

@@ -68,6 +68,12 @@ class KernelPoint(Structure):
     def check(self, d: int) -> None:
         raise ValueError("A point in a feature space is no place among rows; cluster by gm.KMeans(kernel=…).")
 
+    def chart(self, *arguments: Any, **more: Any) -> Any:
+        raise ValueError(
+            "A point in a feature space has no place among columns: draw what it owns by gm.KMeans(kernel=…), "
+            'chart("clusters", X).'
+        )
+
     def distance(self, X: Any) -> Floats:
         """Distance of every row's features from the mean."""
         if not hasattr(self, "points_"):

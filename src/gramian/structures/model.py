@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian import parameters
+from gramian._charted import Charted
 from gramian.rows import Block, Rows, scan, single_threaded_blas
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.selection.sample import seed_of
@@ -28,7 +29,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class ClusterModel(ClusterMixin, BaseEstimator):
+class ClusterModel(Charted, ClusterMixin, BaseEstimator):
     """Structures × an assignment rule, fitted by the one loop. A named estimator says which, in `_parts`."""
 
     labels_: Ints
@@ -95,7 +96,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
             outcome, self.choice_ = chosen(task)
         else:
             outcome = search.best(prepared if isinstance(structure, list) else prepared * counts)
-        self._take(search, outcome, rows, counts)
+        self._take(search, outcome, rows)
         return self
 
     def _counts(self, structure: Any) -> int | None:
@@ -124,11 +125,9 @@ class ClusterModel(ClusterMixin, BaseEstimator):
             rows = scan(X, sample_weight=sample_weight)
             validate_data(self, X, skip_check_array=True)
             self.n_features_in_ = rows.d
-        self._missing = all(each.takes_missing for each in templates) and self._rule_takes_missing
+        self._missing = all(each.takes_missing for each in templates)
         self._refuse(rows, templates)
         return rows
-
-    _rule_takes_missing = True
 
     def _refuse(self, rows: Rows, structures: list[Any]) -> None:
         if rows.is_sparse and not all(each.takes_sparse for each in structures):
@@ -139,7 +138,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
         if rows.sum(lambda block: unusable(block.X, self._missing)):
             rows.refuse_nonfinite()
 
-    def _take(self, search: Search, outcome: Outcome, rows: Rows, asked: int | None) -> None:
+    def _take(self, search: Search, outcome: Outcome, rows: Rows) -> None:
         """Keep what was found, without structures that own nothing."""
         loop = search.loop
         owned = np.unique(outcome.labels)
@@ -165,7 +164,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
         self.n_clusters_ = len(self.structures_)
         self.history_, self.n_iter_ = outcome.history, outcome.iterations
         tolerance = max(float(self.tol), 1e-12)
-        note = self._note(rows.d)
+        note = self._note()
         self.certificate_ = Certificate(
             "change of the objective", outcome.change, tolerance, outcome.change <= tolerance, self.n_clusters_,
             float("nan"), "rows", note=note,
@@ -183,7 +182,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
                 stacklevel=5,
             )
 
-    def _note(self, d: int) -> str:
+    def _note(self) -> str:
         thin = [j for j, each in enumerate(self.structures_) if getattr(each, "regularized_", 0)]
         if not thin:
             return ""

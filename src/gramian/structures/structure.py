@@ -8,12 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._charted import Drawn
 from gramian.rows import Rows, scan
 
 Floats = NDArray[np.float64]
 
 
-class Structure(ABC):
+class Structure(Drawn, ABC):
     """One structure for one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
 
     A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. What is learned ends in
@@ -56,7 +57,7 @@ class Structure(ABC):
         """Rows that determine it."""
         return 1
 
-    def check(self, d: int) -> None:  # noqa: B027  nothing to refuse, unless a structure says so
+    def check(self, d: int) -> None:
         """Raise where its parameters do not fit d columns."""
 
     def prepared(self, spread: Floats) -> "Structure":
@@ -120,6 +121,25 @@ class Structure(ABC):
         return dense(rows.collect().X)
 
     _learned: ClassVar[str] = "center_"
+
+    def chart(
+        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+    ) -> Any:
+        """One Altair chart (extra `app`): the structure, and with X the rows.
+
+        Parameters
+        ----------
+        kind : "structure", optional
+        X : array (n, d), data frame or Rows, optional
+        y : None
+            Rows have no target here.
+        sample_weight : array (n,), optional
+            Weights are counts.
+        theme : "light" or "dark"
+        """
+        if not hasattr(self, self._learned):
+            raise ValueError(f"{self!r} is not fitted yet: call fit first.")
+        return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)
 
     def distance(self, X: Any) -> Floats:
         """Euclidean distance of every row, orthogonal to the structure."""
