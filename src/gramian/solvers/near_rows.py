@@ -73,7 +73,8 @@ class NearRows(Method):
         inner = state.more.get("inner")
         if inner is None:
             return state
-        kept = {key: value for key, value in state.more.items() if key not in ("inner", "near", "extra", "width", "tol")}
+        working = ("inner", "near", "extra", "width", "tol")
+        kept = {key: value for key, value in state.more.items() if key not in working}
         corner = {"free": state.more["near"][inner["free"]]} if "free" in inner else {}
         return replace(state, more=kept | corner)
 
