@@ -11,7 +11,11 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import gramian as gm
 from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point, RivalPenalised
+from gramian.structures.assignments import Nearest
 from gramian.structures.choice import silhouette
+from gramian.structures.loop import Loop
+from gramian.structures.means import MeansLoop
+from gramian.structures.passes import State
 
 BLOBS, OWNERS = make_blobs(300, n_features=2, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
 
@@ -98,6 +102,47 @@ class TestMeans:
             a = type(model)(**model.get_params()).fit(BLOBS, sample_weight=w)
             b = type(model)(**model.get_params()).fit(repeated)
             np.testing.assert_allclose(a.score_samples(BLOBS), b.score_samples(BLOBS), rtol=1e-6, atol=1e-8)
+
+    @pytest.mark.parametrize("tol", [0.0, 1e-6, 1e-3, 1e-1])
+    @pytest.mark.parametrize("kind", [np.float64, np.float32])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_the_compiled_loop_is_the_general_one(self, tol, kind, weighted):
+        rng = np.random.default_rng(7)
+        X = (2.0 * rng.standard_normal((9, 4))[rng.integers(0, 9, 1500)] + rng.standard_normal((1500, 4))).astype(kind)
+        weight = rng.integers(0, 3, 1500).astype(float) if weighted else None
+        variance = float(np.cov(X.T.astype(float), aweights=weight, ddof=0).diagonal().mean())
+        rows = gm.scan(X, sample_weight=weight)
+        start = State([Point().through(x) for x in X[:9]], np.full(9, 1 / 9))
+        compiled, general = MeansLoop(rows, Nearest(), variance), Loop(rows, Nearest(), variance)
+        a = compiled.run(start, max_iter=300, tol=tol)
+        b = general.run(start, max_iter=300, tol=tol)
+        for each, loop in ((a, compiled), (b, general)):
+            loop.certify(each)
+            assert each.converged
+        centers = [np.stack([point.center_ for point in each.state.structures]) for each in (a, b)]
+        np.testing.assert_allclose(*centers, atol=1e-10)
+        np.testing.assert_array_equal(compiled.labels, general.labels)
+        np.testing.assert_allclose(compiled.scores, general.scores, atol=1e-9)
+        np.testing.assert_allclose(a.mass, b.mass)
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        assert a.change == pytest.approx(b.change, abs=1e-11)
+        assert b.iterations - a.iterations in (0, 1)  # when no row moved, the general one looks once more
+        same = [value for _, value, _ in b.history][: len(a.history)]
+        np.testing.assert_allclose([value for _, value, _ in a.history], same, rtol=1e-10)
+        model = gm.KMeans(9, init=X[:9], tol=tol).fit(X, sample_weight=weight)
+        np.testing.assert_allclose(model.centers_, centers[1], atol=1e-10)
+        assert model.n_iter_ == a.iterations
+        assert model.certificate_.holds
+
+    @pytest.mark.parametrize("n", [2000, 12_000])
+    @pytest.mark.parametrize("init", ["k-means++", "farthest", "random"])
+    def test_starts_of_few_and_many_rows(self, n, init):
+        X, owners = make_blobs(n, n_features=3, centers=6, cluster_std=0.3, random_state=1)
+        model = gm.KMeans(6, init=init, n_init=20, random_state=0, tol=1e-9).fit(X)
+        assert adjusted_rand_score(model.labels_, owners) == 1
+        if init == "farthest":
+            np.testing.assert_array_equal(gm.KMeans(6, init=init, random_state=5).fit(X).labels_, model.labels_)
+        np.testing.assert_allclose(model.score_samples(X[:9]), -((X - model.centers_[model.labels_]) ** 2).sum(1)[:9])
 
     def test_threads_give_the_same_bits(self):
         X = np.random.default_rng(0).standard_normal((40_000, 3))

@@ -154,7 +154,6 @@ class ClusterModel(ClusterMixin, BaseEstimator):
             state = outcome.state
             outcome.state = State([state.structures[j] for j in owned], state.shares[owned], state.scale)
             outcome.labels = np.searchsorted(owned, outcome.labels)
-        loop.labels, loop.scores = outcome.labels.copy(), outcome.scores.copy()
         loop.certify(outcome)
         self._state, self._loop_variance = outcome.state, search.variance
         self.structures_ = outcome.state.structures
