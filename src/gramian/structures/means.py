@@ -22,10 +22,19 @@ MANY = 10_000  # rows from which starts are drawn from the rows as they are, and
 
 def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
     """The compiled loop where it does the same, else the general one; the one there is where it serves again."""
-    means = all(type(each) is Point and each.error == "squared" for each in templates)
-    dense = isinstance(rows, MemoryRows) and not rows.is_sparse
-    kind = MeansLoop if means and dense and type(rule) is Nearest else Loop
+    means = are_means(templates, rule) and is_dense(rows)
+    kind = MeansLoop if means else Loop
     return before if type(before) is kind else kind(rows, rule, variance)
+
+
+def are_means(structures: list[Any], rule: Assignment) -> bool:
+    """Whether structures are means, and each row belongs to the nearest."""
+    return type(rule) is Nearest and all(type(each) is Point and each.error == "squared" for each in structures)
+
+
+def is_dense(rows: Rows) -> bool:
+    """Whether rows are in memory, with all their zeros."""
+    return isinstance(rows, MemoryRows) and not rows.is_sparse
 
 
 class MeansLoop(Loop):
