@@ -18,13 +18,15 @@ Times = Callable[[Floats], Floats]
 
 EPS = float(np.finfo(np.float64).eps)
 FEW = 0.25  # share of the eigenvectors up to which they are computed one by one
-SMALL = 1500  # rows up to which a matrix is factored whole
+SMALL = 1000  # rows up to which a matrix is factored whole
 KRYLOV_SHARE = 0.02  # of the eigenvectors, up to which products with the matrix are the quicker way
 BASIS_CELLS = 30_000_000  # numbers of the basis: beyond, it is restarted sooner
 DEPENDENT = 1e-2  # share of a block below which a direction of it is made orthogonal once more
 KEPT = 0.4  # of the basis that a restart leaves, the best of it
 LOOK = 8  # columns of the basis after which its eigenvectors are computed
 PANEL = 512  # rows of a piece of a product
+SHIFT = 1e-10  # of the mean of the diagonal, so that a matrix can be inverted
+INVERSE_BLOCK = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +54,11 @@ class Eigen:
     converged: bool
 
 
-def eigen(A: Floats, count: int | None = None, *, smallest: bool = False) -> Eigen:
+def eigen(A: Floats, count: int | None = None, *, smallest: bool = False, tol: float = 1e-10) -> Eigen:
     """The `count` largest (or smallest) eigenvalues of a symmetric matrix, all by default.
 
-    By LAPACK: all of them by dividing and conquering, few of them one by one; very few of a large matrix by `krylov`.
+    By LAPACK: all of them by dividing and conquering, few of them one by one; very few of a large matrix by `krylov`
+    with its tolerance `tol`.
 
     >>> import numpy as np
     >>> eigen(np.diag([1.0, 3.0, 2.0]), 2).values
@@ -63,8 +66,8 @@ def eigen(A: Floats, count: int | None = None, *, smallest: bool = False) -> Eig
     """
     n = len(A)
     count = n if count is None else min(count, n)
-    if n > SMALL and count <= KRYLOV_SHARE * n and not smallest:
-        found = krylov(matrix_times(A), n, count, max_products=n // 2)
+    if n > SMALL and count <= KRYLOV_SHARE * n:
+        found = krylov(matrix_times(A), n, count, tol=tol, smallest=smallest, max_products=n // 2)
         if found.converged:
             return found
     return _dense(A, count, smallest)
@@ -194,6 +197,42 @@ def krylov(
         vectors = np.ascontiguousarray(V[:, :m] @ Y[:, :k])
     converged = m >= count and bool((away <= tol * scale).all())
     return Eigen(sign * theta[:k], vectors, away, products, converged)
+
+
+def least(M: Any, count: int, known: Floats | None = None) -> Eigen:
+    """The smallest eigenvalues of a sparse matrix without negative ones: the largest of its inverse, a little shifted.
+
+    `known` are orthonormal eigenvectors (n, p), which are left out. The factor of the matrix costs what its graph asks
+    for: little where rows have few neighbours in few dimensions.
+
+    >>> import numpy as np, scipy.sparse as sp
+    >>> path = sp.diags_array([[1.0, 2.0, 2.0, 1.0], [-1.0] * 3, [-1.0] * 3], offsets=[0, 1, -1])
+    >>> least(path, 2, np.full((4, 1), 0.5)).values.round(8)
+    array([0.58578644, 2.        ])
+    """
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    n = M.shape[0]
+    known = np.empty((n, 0)) if known is None else known
+    shift = SHIFT * (float(M.diagonal().mean()) or 1.0)
+    order = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    factor = splu(csc_array(M + shift * eye_array(n)), **order)
+
+    def times(Q: Floats) -> Floats:
+        Q = factor.solve(np.asfortranarray(Q - known @ (known.T @ Q)))
+        return np.asarray(Q - known @ (known.T @ Q))
+
+    with single_threaded_blas():
+        found = krylov(times, n, min(count, n - known.shape[1]), tol=1e-12, block=INVERSE_BLOCK)
+        V = found.vectors
+        for _ in range(2):  # eigenvalues of the inverse lie far apart, and the last ones are known least
+            V = _apart(times(V), known)[0]
+        image = M @ V
+        values, turn = np.linalg.eigh(V.T @ image)
+        V, image = V @ turn, image @ turn
+    residuals = np.linalg.norm(image - V * values, axis=0)
+    return Eigen(np.maximum(values, 0.0), V, residuals, found.products, found.converged)
 
 
 def _block(count: int) -> int:
