@@ -59,9 +59,9 @@ def farthest(X: Any, weight: Floats | None, k: int) -> Index:
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])
+    >>> X = np.array([[0.0], [1.0], [5.0], [7.0], [20.0]])
     >>> farthest(X, np.array([1.0, 1.0, 1.0, 1.0, 0.0]), 3).tolist()
-    [3, 0, 1]
+    [3, 0, 2]
     """
     with single_threaded_blas():
         points = Points.of(X)
