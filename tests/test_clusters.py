@@ -167,7 +167,9 @@ class TestMeans:
             ({"n_clusters": "auto", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "auto", "init": BLOBS[:2]}, "fixed number"),
             ({"n_clusters": "auto", "penalty": -1.0}, "penalty is -1"),
-            ({"n_clusters": "auto", "kernel": "rbf"}, "a kernel hides"),
+            ({"n_clusters": "auto", "kernel": "rbf"}, "a feature space does not say how many"),
+            ({"n_clusters": "auto", "kernel": "rbf", "criterion": "luck"}, "criterion is 'luck'"),
+            ({"n_clusters": "many", "kernel": "rbf"}, "n_clusters is 'many'"),
             ({"n_clusters": 301, "kernel": "rbf"}, "300 points"),
         ):
             with pytest.raises(ValueError, match=message):
@@ -369,6 +371,57 @@ class TestKernel:
         assert a.certificate_.holds
         values = [value for _, value, _ in a.history_]
         assert (np.diff(values) <= 1e-9).all()
+
+    @pytest.mark.parametrize("criterion", ["elbow", "gap", "penalty", "silhouette", "stability"])
+    @pytest.mark.parametrize("kernel", ["linear", gm.kernels.RBF(3.0)])
+    def test_four_blobs_are_four(self, criterion, kernel):
+        model = gm.KMeans("auto", kernel=kernel, criterion=criterion, max_clusters=6, n_init=2, random_state=0)
+        model.fit(BLOBS)
+        assert model.n_clusters_ == model.choice_.chosen == 4
+        assert adjusted_rand_score(model.labels_, OWNERS) > 0.99
+        assert model.choice_.n_clusters.tolist() == [1, 2, 3, 4, 5, 6]
+        assert (np.diff(model.choice_.objectives) <= 1e-9).all()
+        assert model.objective_ == pytest.approx(model.choice_.objectives[3])
+        assert str(model.choice_) in str(model.summary())
+        assert not hasattr(model.set_params(n_clusters=3).fit(BLOBS), "choice_")
+
+    def test_criteria_are_those_of_distances_in_the_feature_space(self):
+        kernel = gm.kernels.RBF(3.0)
+        K = kernel(BLOBS)
+        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(BLOBS)
+        apart = np.sqrt(np.maximum(2.0 - 2.0 * K, 0.0))
+        np.fill_diagonal(apart, 0.0)
+        want = silhouette_score(apart, model.labels_, metric="precomputed")
+        assert model.choice_.values[3] == pytest.approx(want, rel=1e-4)
+        for k, objective in zip(model.choice_.n_clusters, model.choice_.objectives, strict=True):
+            best = gm.KMeans(int(k), kernel=kernel, random_state=0).fit(BLOBS).objective_
+            assert objective <= 1.05 * best
+        rng = np.random.default_rng(0)
+        w = rng.integers(1, 3, 300)
+        given = {"kernel": "linear", "criterion": "gap", "max_clusters": 5, "random_state": 0}
+        a = gm.KMeans("auto", **given).fit(BLOBS, sample_weight=w).choice_
+        b = gm.KMeans("auto", **(given | {"kernel": None})).fit(BLOBS, sample_weight=w).choice_
+        assert a.chosen == b.chosen == 4
+        np.testing.assert_allclose(a.values, b.values, atol=0.15)
+
+    def test_the_number_for_strings_a_matrix_and_samples(self, monkeypatch):
+        words = ["aaaa", "aaab", "abaa", "cccc", "cccd", "ccdc"]
+        kernel = gm.kernels.Spectrum(2)
+        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(words)
+        assert adjusted_rand_score(model.labels_, [0, 0, 0, 1, 1, 1]) == 1
+        with pytest.raises(ValueError, match="no rows of numbers"):
+            gm.KMeans("auto", kernel=kernel, criterion="gap").fit(words)
+        with pytest.raises(ValueError, match="sparse rows do not fill"):
+            gm.KMeans("auto", kernel="linear", criterion="gap", max_clusters=2).fit(sp.csr_array(BLOBS))
+        monkeypatch.setattr("gramian.structures.kernel_means.SAMPLE", 100)
+        K = gm.kernels.RBF(3.0)(BLOBS)
+        given = {"criterion": "stability", "max_clusters": 5, "random_state": 0}
+        assert gm.KMeans("auto", kernel=gm.kernels.Precomputed(), **given).fit(K).n_clusters_ == 4
+        X = np.repeat([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 5, axis=0)
+        few = gm.KMeans("auto", kernel="linear", criterion="silhouette", random_state=0).fit(X)
+        assert few.n_clusters_ == len(few.choice_.values) == 3
+        same = gm.KMeans("auto", kernel="rbf", criterion="silhouette", random_state=0).fit(np.ones((5, 2)))
+        assert same.n_clusters_ == 1
 
     def test_panels_give_the_same_as_the_matrix(self, monkeypatch):
         a = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)
