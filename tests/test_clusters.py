@@ -11,7 +11,11 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import gramian as gm
 from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point, RivalPenalised
+from gramian.structures.assignments import Nearest
 from gramian.structures.choice import silhouette
+from gramian.structures.loop import Loop
+from gramian.structures.means import MeansLoop
+from gramian.structures.passes import State
 
 BLOBS, OWNERS = make_blobs(300, n_features=2, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
 
@@ -99,6 +103,47 @@ class TestMeans:
             b = type(model)(**model.get_params()).fit(repeated)
             np.testing.assert_allclose(a.score_samples(BLOBS), b.score_samples(BLOBS), rtol=1e-6, atol=1e-8)
 
+    @pytest.mark.parametrize("tol", [0.0, 1e-6, 1e-3, 1e-1])
+    @pytest.mark.parametrize("kind", [np.float64, np.float32])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_the_compiled_loop_is_the_general_one(self, tol, kind, weighted):
+        rng = np.random.default_rng(7)
+        X = (2.0 * rng.standard_normal((9, 4))[rng.integers(0, 9, 1500)] + rng.standard_normal((1500, 4))).astype(kind)
+        weight = rng.integers(0, 3, 1500).astype(float) if weighted else None
+        variance = float(np.cov(X.T.astype(float), aweights=weight, ddof=0).diagonal().mean())
+        rows = gm.scan(X, sample_weight=weight)
+        start = State([Point().through(x) for x in X[:9]], np.full(9, 1 / 9))
+        compiled, general = MeansLoop(rows, Nearest(), variance), Loop(rows, Nearest(), variance)
+        a = compiled.run(start, max_iter=300, tol=tol)
+        b = general.run(start, max_iter=300, tol=tol)
+        for each, loop in ((a, compiled), (b, general)):
+            loop.certify(each)
+            assert each.converged
+        centers = [np.stack([point.center_ for point in each.state.structures]) for each in (a, b)]
+        np.testing.assert_allclose(*centers, atol=1e-10)
+        np.testing.assert_array_equal(compiled.labels, general.labels)
+        np.testing.assert_allclose(compiled.scores, general.scores, atol=1e-9)
+        np.testing.assert_allclose(a.mass, b.mass)
+        assert a.value == pytest.approx(b.value, rel=1e-12)
+        assert a.change == pytest.approx(b.change, abs=1e-11)
+        assert b.iterations - a.iterations in (0, 1)  # when no row moved, the general one looks once more
+        same = [value for _, value, _ in b.history][: len(a.history)]
+        np.testing.assert_allclose([value for _, value, _ in a.history], same, rtol=1e-10)
+        model = gm.KMeans(9, init=X[:9], tol=tol).fit(X, sample_weight=weight)
+        np.testing.assert_allclose(model.centers_, centers[1], atol=1e-10)
+        assert model.n_iter_ == a.iterations
+        assert model.certificate_.holds
+
+    @pytest.mark.parametrize("n", [2000, 12_000])
+    @pytest.mark.parametrize("init", ["k-means++", "farthest", "random"])
+    def test_starts_of_few_and_many_rows(self, n, init):
+        X, owners = make_blobs(n, n_features=3, centers=6, cluster_std=0.3, random_state=1)
+        model = gm.KMeans(6, init=init, n_init=20, random_state=0, tol=1e-9).fit(X)
+        assert adjusted_rand_score(model.labels_, owners) == 1
+        if init == "farthest":
+            np.testing.assert_array_equal(gm.KMeans(6, init=init, random_state=5).fit(X).labels_, model.labels_)
+        np.testing.assert_allclose(model.score_samples(X[:9]), -((X - model.centers_[model.labels_]) ** 2).sum(1)[:9])
+
     def test_threads_give_the_same_bits(self):
         X = np.random.default_rng(0).standard_normal((40_000, 3))
         for model in (
@@ -122,7 +167,9 @@ class TestMeans:
             ({"n_clusters": "auto", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "auto", "init": BLOBS[:2]}, "fixed number"),
             ({"n_clusters": "auto", "penalty": -1.0}, "penalty is -1"),
-            ({"n_clusters": "auto", "kernel": "rbf"}, "a kernel hides"),
+            ({"n_clusters": "auto", "kernel": "rbf"}, "a feature space does not say how many"),
+            ({"n_clusters": "auto", "kernel": "rbf", "criterion": "luck"}, "criterion is 'luck'"),
+            ({"n_clusters": "many", "kernel": "rbf"}, "n_clusters is 'many'"),
             ({"n_clusters": 301, "kernel": "rbf"}, "300 points"),
         ):
             with pytest.raises(ValueError, match=message):
@@ -324,6 +371,57 @@ class TestKernel:
         assert a.certificate_.holds
         values = [value for _, value, _ in a.history_]
         assert (np.diff(values) <= 1e-9).all()
+
+    @pytest.mark.parametrize("criterion", ["elbow", "gap", "penalty", "silhouette", "stability"])
+    @pytest.mark.parametrize("kernel", ["linear", gm.kernels.RBF(3.0)])
+    def test_four_blobs_are_four(self, criterion, kernel):
+        model = gm.KMeans("auto", kernel=kernel, criterion=criterion, max_clusters=6, n_init=2, random_state=0)
+        model.fit(BLOBS)
+        assert model.n_clusters_ == model.choice_.chosen == 4
+        assert adjusted_rand_score(model.labels_, OWNERS) > 0.99
+        assert model.choice_.n_clusters.tolist() == [1, 2, 3, 4, 5, 6]
+        assert (np.diff(model.choice_.objectives) <= 1e-9).all()
+        assert model.objective_ == pytest.approx(model.choice_.objectives[3])
+        assert str(model.choice_) in str(model.summary())
+        assert not hasattr(model.set_params(n_clusters=3).fit(BLOBS), "choice_")
+
+    def test_criteria_are_those_of_distances_in_the_feature_space(self):
+        kernel = gm.kernels.RBF(3.0)
+        K = kernel(BLOBS)
+        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(BLOBS)
+        apart = np.sqrt(np.maximum(2.0 - 2.0 * K, 0.0))
+        np.fill_diagonal(apart, 0.0)
+        want = silhouette_score(apart, model.labels_, metric="precomputed")
+        assert model.choice_.values[3] == pytest.approx(want, rel=1e-4)
+        for k, objective in zip(model.choice_.n_clusters, model.choice_.objectives, strict=True):
+            best = gm.KMeans(int(k), kernel=kernel, random_state=0).fit(BLOBS).objective_
+            assert objective <= 1.05 * best
+        rng = np.random.default_rng(0)
+        w = rng.integers(1, 3, 300)
+        given = {"kernel": "linear", "criterion": "gap", "max_clusters": 5, "random_state": 0}
+        a = gm.KMeans("auto", **given).fit(BLOBS, sample_weight=w).choice_
+        b = gm.KMeans("auto", **(given | {"kernel": None})).fit(BLOBS, sample_weight=w).choice_
+        assert a.chosen == b.chosen == 4
+        np.testing.assert_allclose(a.values, b.values, atol=0.15)
+
+    def test_the_number_for_strings_a_matrix_and_samples(self, monkeypatch):
+        words = ["aaaa", "aaab", "abaa", "cccc", "cccd", "ccdc"]
+        kernel = gm.kernels.Spectrum(2)
+        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(words)
+        assert adjusted_rand_score(model.labels_, [0, 0, 0, 1, 1, 1]) == 1
+        with pytest.raises(ValueError, match="no rows of numbers"):
+            gm.KMeans("auto", kernel=kernel, criterion="gap").fit(words)
+        with pytest.raises(ValueError, match="sparse rows do not fill"):
+            gm.KMeans("auto", kernel="linear", criterion="gap", max_clusters=2).fit(sp.csr_array(BLOBS))
+        monkeypatch.setattr("gramian.structures.kernel_means.SAMPLE", 100)
+        K = gm.kernels.RBF(3.0)(BLOBS)
+        given = {"criterion": "stability", "max_clusters": 5, "random_state": 0}
+        assert gm.KMeans("auto", kernel=gm.kernels.Precomputed(), **given).fit(K).n_clusters_ == 4
+        X = np.repeat([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 5, axis=0)
+        few = gm.KMeans("auto", kernel="linear", criterion="silhouette", random_state=0).fit(X)
+        assert few.n_clusters_ == len(few.choice_.values) == 3
+        same = gm.KMeans("auto", kernel="rbf", criterion="silhouette", random_state=0).fit(np.ones((5, 2)))
+        assert same.n_clusters_ == 1
 
     def test_panels_give_the_same_as_the_matrix(self, monkeypatch):
         a = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import gramian as gm
 from gramian.solvers import eigen as module
-from gramian.solvers.eigen import eigen, krylov, matrix_times
+from gramian.solvers.eigen import eigen, krylov, least, matrix_times
 
 
 def symmetric(seed, n, values=None):
@@ -68,12 +69,56 @@ def test_repeated_eigenvalues_and_zero_matrices():
     assert nothing.converged
 
 
+def test_blocks_that_nearly_depend_on_each_other_stay_orthogonal():
+    """One large eigenvalue that is known is taken off, beside which the others are as small as rounding."""
+    n = 400
+    u = np.full((n, 1), n**-0.5)
+    A = (np.ones((n, n)) - np.eye(n)) / (n - 1) - u @ u.T
+    for block in (1, 2, 4, 8):
+        found = krylov(lambda Q: A @ Q, n, 9, block=block, tol=1e-6)
+        np.testing.assert_allclose(found.values, np.r_[0.0, np.full(8, -1 / (n - 1))], atol=1e-9)
+        np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(9), atol=1e-12)
+    star = np.zeros((n, n))
+    star[0, 1:] = star[1:, 0] = 1.0
+    for block in (1, 3):
+        found = krylov(lambda Q: star @ Q, n, 5, block=block)
+        np.testing.assert_allclose(found.values, np.r_[(n - 1) ** 0.5, np.zeros(4)], atol=1e-9)
+
+
+def test_many_restarts_keep_the_basis_orthogonal():
+    ring = np.zeros((600, 600))
+    i = np.arange(600)
+    for step in (1, 2, 3):
+        ring[i, (i + step) % 600] = ring[(i + step) % 600, i] = 1.0
+    values = np.linalg.eigvalsh(ring)[::-1]
+    holds(ring, krylov(matrix_times(ring), 600, 5, block=2, basis=40, tol=1e-9, max_products=6000), values[:5])
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_least_of_a_sparse_matrix(parts):
+    one = sp.diags_array([[1.0, *[2.0] * 148, 1.0], [-1.0] * 149, [-1.0] * 149], offsets=[0, 1, -1])
+    M = sp.block_diag([one] * parts, format="csr")
+    n = M.shape[0]
+    values = np.linalg.eigvalsh(M.toarray())
+    found = least(M, 5)
+    np.testing.assert_allclose(found.values, values[:5], atol=1e-13)
+    without = least(M, 5, np.full((n, 1), n**-0.5))
+    np.testing.assert_allclose(without.values, values[1:6], atol=1e-13)
+    np.testing.assert_allclose(without.vectors.sum(axis=0), 0.0, atol=1e-10)
+    for each in (found, without):
+        np.testing.assert_allclose(each.vectors.T @ each.vectors, np.eye(5), atol=1e-12)
+        assert each.residuals.max() < 1e-10
+
+
 def test_few_of_a_large_matrix_and_what_does_not_converge(monkeypatch):
     monkeypatch.setattr(module, "SMALL", 100)
     A, values = symmetric(5, 300, np.r_[np.geomspace(9, 2, 6), np.linspace(1, 0, 294)])
     found = eigen(A, 4)
     assert found.products > 0
     holds(A, found, values[:4])
+    low = eigen(-A, 4, smallest=True)
+    assert low.products > 0
+    holds(-A, low, -values[:4])
     flat, values = symmetric(6, 300, np.linspace(1.0, 0.99, 300))
     found = eigen(flat, 4)
     assert found.products == 0  # factored, as products would take longer

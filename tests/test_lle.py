@@ -65,6 +65,18 @@ def test_the_sparse_road_finds_what_the_dense_one_finds(monkeypatch):
     assert_allclose(few.embedding_, whole.embedding_, atol=1e-5)
 
 
+def test_parts_are_told_apart_on_the_sparse_road_too():
+    X = np.random.default_rng(3).random((1200, 2))
+    X[400:800] += 100.0
+    X[800:] -= 100.0
+    with pytest.warns(gm.PrecisionWarning, match="3 parts"):
+        model = gm.LLE(n_neighbors=8).fit(X)
+    assert "shift" in str(model.solver_)
+    assert_allclose(model.eigenvalues_, 0.0, atol=1e-12)
+    places = {tuple(row) for row in model.embedding_.round(5)}
+    assert len(places) == 3
+
+
 def test_parts_without_an_edge_are_told():
     X = np.random.default_rng(0).standard_normal((60, 2))
     X[30:] += 100.0

@@ -5,16 +5,16 @@ import pytest
 from sklearn.cluster import KMeans
 
 import gramian as gm
-from gramian.solvers.lloyd import lloyd, nearest
+from gramian.solvers.lloyd import lloyd, nearest, own
 from gramian.solvers.points import Points
-from gramian.solvers.seeding import farthest, plus_plus
+from gramian.solvers.seeding import by_weight, farthest, plus_plus
 
 
 def squares(X, C):
     return ((X[:, None] - C) ** 2).sum(axis=2)
 
 
-def plain(X, weight, C):
+def plain(X, weight, C, tol=-1.0):
     """Lloyd's algorithm without any of its short cuts."""
     w = np.ones(len(X)) if weight is None else weight
     labels, history, iterations = None, [], 0
@@ -22,8 +22,9 @@ def plain(X, weight, C):
         away = squares(X, C)
         new = away.argmin(axis=1)
         history.append(float(w @ away.min(axis=1)))
-        if labels is not None and (new == labels).all():
-            return C, labels, history, iterations
+        small = len(history) > 1 and history[-2] - history[-1] <= tol * history[-2]
+        if labels is not None and ((new == labels).all() or small):
+            return C, new, history, iterations
         labels, iterations = new, iterations + 1
         left = np.where(w > 0, away.min(axis=1), 0.0)
         C = C.copy()
@@ -79,16 +80,44 @@ def test_the_same_bits_for_any_number_of_threads():
         assert found.history == answers[0].history
 
 
-@pytest.mark.parametrize("tol", [0.0, 1e-4])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_end_by_the_fall_of_the_objective(tol, weighted):
+    rng = np.random.default_rng(17)
+    X = blobs(rng, 4000, 4, 9, 1.0)
+    weight = rng.random(4000) if weighted else None
+    found = lloyd(X, weight, X[:9], tol=tol)
+    C, labels, history, iterations = plain(X, weight, X[:9], tol)
+    assert (found.iterations, found.converged) == (iterations, True)
+    assert iterations < lloyd(X, weight, X[:9]).iterations or tol < 1e-3
+    np.testing.assert_array_equal(found.labels, labels)
+    np.testing.assert_allclose(found.centers, C, atol=1e-10)
+    np.testing.assert_allclose(found.history, history, rtol=1e-10)
+
+
+@pytest.mark.parametrize("max_iter", [0, 2, 300])
+def test_what_one_more_iteration_would_change(max_iter):
+    rng = np.random.default_rng(18)
+    X, weight = blobs(rng, 3000, 3, 6, 1.0), rng.integers(0, 3, 3000).astype(float)
+    found = lloyd(X, weight, X[:6], max_iter=max_iter)
+    more = lloyd(X, weight, found.centers, max_iter=1)
+    assert found.change == pytest.approx(found.objective - more.objective, abs=1e-10 * found.objective)
+    assert (found.change > 1e-6 * found.objective) == (max_iter < 300)
+    np.testing.assert_allclose(found.mass, np.bincount(found.labels, weight, 6), rtol=1e-12)
+    np.testing.assert_allclose(
+        own(X, found.centers, found.labels), ((X - found.centers[found.labels]) ** 2).sum(axis=1), rtol=1e-12
+    )
+
+
 @pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
-def test_the_same_as_scikit_learn(tol, algorithm):
+def test_the_same_as_scikit_learn(algorithm):
     X = blobs(5, 8000, 6, 15, 1.5)
     start = X[:15]
-    peer = KMeans(15, init=start, n_init=1, tol=tol, algorithm=algorithm, max_iter=500).fit(X)
-    found = lloyd(X, None, start, tol=tol, max_iter=500)
+    peer = KMeans(15, init=start, n_init=1, tol=0, algorithm=algorithm, max_iter=500).fit(X)
+    found = lloyd(X, None, start, max_iter=500)
     assert found.objective == pytest.approx(peer.inertia_, rel=1e-8)
     assert found.converged
-    assert found.iterations == peer.n_iter_ - (tol == 0)  # theirs counts the last look, at which nothing moves
+    assert found.iterations == peer.n_iter_ - 1  # theirs counts the last look, at which nothing moves
     assert (np.diff(found.history) <= 1e-12 * found.history[0]).all()
     labels, away = nearest(X, found.centers)
     np.testing.assert_array_equal(labels, found.labels)
@@ -175,7 +204,8 @@ def test_rows_that_are_all_equal():
     found = lloyd(with_few, None, with_few[plus_plus(with_few, None, 6, np.random.default_rng(0))])
     assert found.objective == 0
     assert np.isfinite(found.centers).all()
-    assert farthest(with_few[:2], None, 2, np.random.default_rng(0)).tolist() in ([0, 1], [1, 0])
+    assert farthest(with_few[:2], None, 2).tolist() == [0, 1]
+    assert by_weight(np.array([0.0, 2.0, 0.0]), 2, np.random.default_rng(0)).tolist() == [1, 1]
     again = plus_plus(with_few, np.arange(15) < 1.0, 2, np.random.default_rng(0))
     assert again.tolist() == [0, 0]
 
@@ -213,8 +243,11 @@ def test_seeds_find_clusters_that_are_far_apart():
     cluster = np.arange(40_000) % 12
     X = blobs(13, 40_000, 3, 1, 0.0) + 1e4 * cluster[:, None]
     for seed in range(10):
-        for draw in (plus_plus, farthest):
-            assert len(set(cluster[draw(X, None, 12, np.random.default_rng(seed))].tolist())) == 12
+        assert len(set(cluster[plus_plus(X, None, 12, np.random.default_rng(seed))].tolist())) == 12
+    rows = farthest(X, None, 12)
+    assert len(set(cluster[rows].tolist())) == 12
+    assert rows[0] == squares(X, X.mean(axis=0)[None])[:, 0].argmax()
+    assert rows[1] == squares(X, X[rows[:1]])[:, 0].argmax()
 
 
 def test_seeds_are_drawn_by_weight_and_square():

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
 from sklearn.cluster import SpectralClustering as Reference
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
@@ -15,6 +16,7 @@ from sklearn.neighbors import kneighbors_graph
 
 import gramian as gm
 from gramian.kernels import RBF, Precomputed
+from gramian.solvers.eigen import krylov
 from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
 
 CUTS = ["normalized", "ratio"]
@@ -164,6 +166,79 @@ def test_parts_of_a_graph(cut):
         assert model.certificate_.holds
         assert_array_equal(np.bincount(model.labels_), [9, 3])
     assert len(np.unique(gm.SpectralClustering("auto", **given).fit(W).labels_)) >= 6
+
+
+def ring(n, reach=1):
+    A, i = np.zeros((n, n)), np.arange(n)
+    for step in range(1, reach + 1):
+        A[i, (i + step) % n] = A[(i + step) % n, i] = 1.0
+    return A
+
+
+def alike(k, m):
+    """Equal clusters, any two joined in the same way: an eigenvalue that repeats k − 1 times."""
+    rng = np.random.default_rng(0)
+    inside, between = rng.random((m, m)), 0.02 * rng.random((m, m))
+    return np.kron(np.eye(k), inside + inside.T) + np.kron(1.0 - np.eye(k), between + between.T)
+
+
+REPEATS = {
+    "ring": ring(900, 3),
+    "torus": np.kron(ring(30), np.eye(30)) + np.kron(np.eye(30), ring(30)),
+    "alike": alike(10, 90),
+    "complete": 1.0 - np.eye(900),
+}
+
+
+@every_cut
+@pytest.mark.parametrize("graph", REPEATS)
+def test_eigenvalues_that_repeat_are_all_found(graph, cut):
+    W = REPEATS[graph]
+    degree = W.sum(axis=1)
+    L = np.diag(degree) - W
+    want = np.linalg.eigvalsh(L / np.sqrt(np.outer(degree, degree)) if cut == "normalized" else L)[:9]
+    model = gm.SpectralClustering(9, kernel=Precomputed(), cut=cut, random_state=0).fit(sp.csr_array(W))
+    found = 1.0 - model.eigenvalues_ if cut == "normalized" else model.eigenvalues_
+    assert_allclose(found, want, atol=1e-9 * max(1.0, degree.max() * (cut == "ratio")))
+    assert model.certificate_.holds
+    if graph == "alike" and cut == "normalized":
+        best = gm.SpectralClustering(10, kernel=Precomputed(), random_state=0).fit(W)
+        assert adjusted_rand_score(best.labels_, np.repeat(np.arange(10), 90)) == 1.0
+
+
+@every_cut
+@pytest.mark.parametrize("n_clusters", [2, 29, 30])
+def test_few_points_and_nearly_as_many_clusters(cut, n_clusters):
+    X = np.random.default_rng(0).random((30, 2))
+    model = gm.SpectralClustering(n_clusters, neighbors=8, cut=cut, random_state=0).fit(X)
+    assert model.certificate_.holds
+    assert model.n_clusters_ == n_clusters
+    assert model.bound_ <= model.cut_value_ + 1e-9
+
+
+def test_points_along_a_line():
+    """Eigenvalues that lie close together, and what is said where they are not found."""
+    X = np.column_stack([np.arange(1500.0), np.zeros(1500)])
+    model = gm.SpectralClustering(2, neighbors=10, random_state=0).fit(X)
+    assert np.bincount(model.labels_).tolist() == [750, 750]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gramian.spectral.relaxation.WHOLE", 0)
+        patch.setattr("gramian.spectral.relaxation.krylov", lambda *a, **b: krylov(*a, **{**b, "max_products": 90}))
+        with pytest.warns(gm.ConvergenceWarning, match="have a residual of"):
+            poor = gm.SpectralClustering(2, neighbors=10, random_state=0).fit(X)
+    assert not poor.certificate_.holds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_means_are_as_good_as_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    H, weight = rng.standard_normal((700, 6)), rng.integers(1, 4, 700).astype(float)
+    first = np.where(rng.random(700) < 0.5, 0, 3)  # most labels have no row
+    labels, centers = k_means(H, weight, first, 5, rng)
+    peer = KMeans(6, n_init=5, tol=0, random_state=seed).fit(H, sample_weight=weight)
+    value = weight @ ((H - centers[labels]) ** 2).sum(axis=1)
+    assert value <= 1.03 * peer.inertia_
+    assert len(np.unique(labels)) == 6
 
 
 def test_equal_points_are_not_divided():

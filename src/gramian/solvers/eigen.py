@@ -18,11 +18,15 @@ Times = Callable[[Floats], Floats]
 
 EPS = float(np.finfo(np.float64).eps)
 FEW = 0.25  # share of the eigenvectors up to which they are computed one by one
-SMALL = 1500  # rows up to which a matrix is factored whole
+SMALL = 1000  # rows up to which a matrix is factored whole
 KRYLOV_SHARE = 0.02  # of the eigenvectors, up to which products with the matrix are the quicker way
 BASIS_CELLS = 30_000_000  # numbers of the basis: beyond, it is restarted sooner
 DEPENDENT = 1e-2  # share of a block below which a direction of it is made orthogonal once more
+KEPT = 0.4  # of the basis that a restart leaves, the best of it
+LOOK = 8  # columns of the basis after which its eigenvectors are computed
 PANEL = 512  # rows of a piece of a product
+SHIFT = 1e-10  # of the mean of the diagonal, so that a matrix can be inverted
+INVERSE_BLOCK = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +54,11 @@ class Eigen:
     converged: bool
 
 
-def eigen(A: Floats, count: int | None = None, *, smallest: bool = False) -> Eigen:
+def eigen(A: Floats, count: int | None = None, *, smallest: bool = False, tol: float = 1e-10) -> Eigen:
     """The `count` largest (or smallest) eigenvalues of a symmetric matrix, all by default.
 
-    By LAPACK: all of them by dividing and conquering, few of them one by one; very few of a large matrix by `krylov`.
+    By LAPACK: all of them by dividing and conquering, few of them one by one; very few of a large matrix by `krylov`
+    with its tolerance `tol`.
 
     >>> import numpy as np
     >>> eigen(np.diag([1.0, 3.0, 2.0]), 2).values
@@ -61,8 +66,8 @@ def eigen(A: Floats, count: int | None = None, *, smallest: bool = False) -> Eig
     """
     n = len(A)
     count = n if count is None else min(count, n)
-    if n > SMALL and count <= KRYLOV_SHARE * n and not smallest:
-        found = krylov(matrix_times(A), n, count, max_products=n // 2)
+    if n > SMALL and count <= KRYLOV_SHARE * n:
+        found = krylov(matrix_times(A), n, count, tol=tol, smallest=smallest, max_products=n // 2)
         if found.converged:
             return found
     return _dense(A, count, smallest)
@@ -103,6 +108,7 @@ def krylov(
     *,
     tol: float = 1e-10,
     block: int | None = None,
+    basis: int | None = None,
     start: Floats | None = None,
     smallest: bool = False,
     seed: int = 0,
@@ -122,6 +128,8 @@ def krylov(
         Residual ‖A v − λ v‖ at which a pair counts as found, in units of the largest |λ|.
     block : int, optional
         Columns multiplied at once.
+    basis : int, optional
+        Columns of the basis when it is restarted: many for eigenvalues that lie close together.
     start : array (n, b), optional
         Vectors near the answer; random ones of `seed` otherwise.
     max_products : int, optional
@@ -131,7 +139,7 @@ def krylov(
     -----
     Every vector is made orthogonal to all before, twice; what the basis holds is multiplied by A once. When the basis
     is full it becomes the best of its vectors, and the next block stays what it would have been. An eigenvalue that
-    repeats is found as often as the block is wide: at least `count` times, up to 32.
+    repeats is found as often as the block is wide: by default at least `count` times, up to 32.
 
     Examples
     --------
@@ -143,48 +151,88 @@ def krylov(
     sign = -1.0 if smallest else 1.0
     count = min(count, n)
     width = min(n, (block or _block(count)) if start is None else start.shape[1])
-    most = min(n, max(count + 4 * width, min(3 * count + 12 * width, BASIS_CELLS // max(n, 1))))
+    most = min(n, max(count + 4 * width, min(basis or 3 * count + 12 * width, BASIS_CELLS // max(n, 1))))
     rng = np.random.default_rng(seed)
     with single_threaded_blas():
         first = rng.standard_normal((n, width)) if start is None else np.array(start, dtype=np.float64)
-        V, AV = np.empty((n, most), order="F"), np.empty((n, most), order="F")
-        T = np.zeros((most, most))
+        V, T = np.empty((n, most), order="F"), np.zeros((most, most))
         Q = _orthonormal(first, V[:, :0], rng, 0.0)[0]
-        m, products, alone = 0, 0, np.nan
+        m, products, unseen, size, alone = 0, 0, 0, 0.0, np.nan
         limit = max_products or 60 * (count + width)
         while True:
             b = Q.shape[1]
             V[:, m : m + b] = Q
-            AV[:, m : m + b] = sign * times(Q)
+            image = sign * times(Q)
             products += b
             m += b
-            T[:m, m - b : m] = V[:, :m].T @ AV[:, m - b : m]
+            T[:m, m - b : m] = V[:, :m].T @ image
             T[m - b : m, : m - b] = T[: m - b, m - b : m].T
+            size = max(size, float(np.linalg.norm(T[:m, m - b : m], axis=0).max()))
+            rest = image - V[:, :m] @ T[:m, m - b : m]
+            Q, B = _orthonormal(rest, V[:, :m], rng, 100 * EPS * size)
+            stays = float(np.abs(B).max(initial=0.0)) <= max(100 * EPS, 0.1 * tol) * size
+            full = m + Q.shape[1] > most
+            unseen += b
+            if not (stays or full or m >= n or products >= limit or (m >= count and unseen >= LOOK)):
+                continue
+            unseen, k = 0, min(count, m)
             theta, Y = np.linalg.eigh(T[:m, :m])
             theta, Y = theta[::-1], Y[:, ::-1]
-            k = min(count, m)
             scale = float(np.abs(theta).max(initial=0.0)) or 1.0
-            rest = AV[:, m - b : m] - V[:, :m] @ T[:m, m - b : m]
-            Q, B = _orthonormal(rest, V[:, :m], rng, 100 * EPS * scale)
             # All that A makes of the basis and is not in it comes from the last block: so does every residual.
-            size = np.linalg.norm(B @ Y[m - b : m, :k], axis=0)
-            done = m >= count and bool((size <= 0.5 * tol * scale).all())
-            if np.abs(B).max(initial=0.0) <= 100 * EPS * scale:
+            away = np.linalg.norm(B @ Y[m - b : m, :k], axis=0)
+            done = m >= count and bool((away <= 0.5 * tol * scale).all())
+            if stays:
                 # A leaves the basis where it is, but others of its kind may be outside: random vectors will tell.
-                before, alone = alone, float(theta[:k].sum())
+                before, alone = alone, float(theta[:k].sum()) if m >= count else np.nan
                 done = done and abs(alone - before) <= tol * scale
             if done or m >= n or products >= limit:
                 break
-            if m + Q.shape[1] > most:
-                keep = min(count + width, m, most - Q.shape[1])
-                V[:, :keep], AV[:, :keep] = V[:, :m] @ Y[:, :keep], AV[:, :m] @ Y[:, :keep]
+            if full:
+                keep = min(max(count + width, int(KEPT * most)), m, most - Q.shape[1])
+                V[:, :keep] = V[:, :m] @ Y[:, :keep]
                 m = keep
                 T[:m, :m] = np.diag(theta[:m])
                 Q = _orthonormal(Q, V[:, :m], rng, 0.0)[0]
-        vectors = V[:, :m] @ Y[:, :k]
-        residuals = np.linalg.norm(AV[:, :m] @ Y[:, :k] - vectors * theta[:k], axis=0)
-    converged = m >= count and bool((residuals <= tol * scale).all())
-    return Eigen(sign * theta[:k], np.ascontiguousarray(vectors), residuals, products, converged)
+        vectors = np.ascontiguousarray(V[:, :m] @ Y[:, :k])
+    converged = m >= count and bool((away <= tol * scale).all())
+    return Eigen(sign * theta[:k], vectors, away, products, converged)
+
+
+def least(M: Any, count: int, known: Floats | None = None) -> Eigen:
+    """The smallest eigenvalues of a sparse matrix without negative ones: the largest of its inverse, a little shifted.
+
+    `known` are orthonormal eigenvectors (n, p), which are left out. The factor of the matrix costs what its graph asks
+    for: little where rows have few neighbours in few dimensions.
+
+    >>> import numpy as np, scipy.sparse as sp
+    >>> path = sp.diags_array([[1.0, 2.0, 2.0, 1.0], [-1.0] * 3, [-1.0] * 3], offsets=[0, 1, -1])
+    >>> least(path, 2, np.full((4, 1), 0.5)).values.round(8)
+    array([0.58578644, 2.        ])
+    """
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import splu
+
+    n = M.shape[0]
+    known = np.empty((n, 0)) if known is None else known
+    shift = SHIFT * (float(M.diagonal().mean()) or 1.0)
+    order = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    factor = splu(csc_array(M + shift * eye_array(n)), **order)
+
+    def times(Q: Floats) -> Floats:
+        Q = factor.solve(np.asfortranarray(Q - known @ (known.T @ Q)))
+        return np.asarray(Q - known @ (known.T @ Q))
+
+    with single_threaded_blas():
+        found = krylov(times, n, min(count, n - known.shape[1]), tol=1e-12, block=INVERSE_BLOCK)
+        V = found.vectors
+        for _ in range(2):  # eigenvalues of the inverse lie far apart, and the last ones are known least
+            V = _apart(times(V), known)[0]
+        image = M @ V
+        values, turn = np.linalg.eigh(V.T @ image)
+        V, image = V @ turn, image @ turn
+    residuals = np.linalg.norm(image - V * values, axis=0)
+    return Eigen(np.maximum(values, 0.0), V, residuals, found.products, found.converged)
 
 
 def _block(count: int) -> int:
@@ -199,19 +247,24 @@ def _orthonormal(W: Floats, V: Floats, rng: np.random.Generator, rounding: float
     size = float(np.linalg.norm(W))
     W = W - V @ (V.T @ W)
     Q, B = np.linalg.qr(W)
-    weak = np.flatnonzero(np.abs(np.diagonal(B)) <= max(100 * EPS * size, rounding))
-    weak = weak[weak < b]
-    Q = Q[:, :b]
-    if weak.size:
-        strong = np.setdiff1d(np.arange(b), weak)
-        known = np.column_stack([V, Q[:, strong]])
-        fresh = rng.standard_normal((n, len(weak)))
-        for _ in range(3):
-            fresh -= known @ (known.T @ fresh)
-            fresh = np.linalg.qr(fresh)[0]
-        Q[:, weak] = fresh
-    elif V.shape[1] and np.abs(np.diagonal(B)).min() < DEPENDENT * size:
-        Q -= V @ (V.T @ Q)  # what a nearly dependent block picked up again
-        Q, again = np.linalg.qr(Q)
-        B = again @ B[:b]
-    return Q, B[:b]
+    if np.abs(np.diagonal(B))[:b].min(initial=np.inf) > DEPENDENT * size:
+        return Q[:, :b], B[:b]
+    # Some columns nearly depend on others: what is left of them has to be made orthogonal to V once more.
+    Q, R, order = sla.qr(W, mode="economic", pivoting=True, check_finite=False)
+    strong = min(int((np.abs(np.diagonal(R)) > max(100 * EPS * size, rounding)).sum()), b)
+    Q, turn = _apart(Q[:, :strong], V)
+    B = np.zeros((b, W.shape[1]))
+    B[:strong, order] = turn @ R[:strong]
+    if strong < b:
+        known = np.column_stack([V, Q])
+        Q = np.column_stack([Q, _apart(rng.standard_normal((n, b - strong)), known)[0]])
+    return Q, B
+
+
+def _apart(W: Floats, V: Floats) -> tuple[Floats, Floats]:
+    """Orthonormal Q, also to V, and R with W = Q R + (what V spans)."""
+    total = np.eye(W.shape[1])
+    for _ in range(2):
+        W, turn = np.linalg.qr(W - V @ (V.T @ W))
+        total = turn @ total
+    return W, total

@@ -20,11 +20,16 @@ MANY = 0.25  # of the rows with a new label: the sums are added up afresh
 CENTERS_AT_ONCE = 4096  # pairs of centres whose distances a thread computes
 FAR_AWAY = 1e15  # from the points, in their units: beyond, single precision is of no use
 ROUND_UP = 1.0 + 2.0**-20
+EXACT = 1e-12  # objective, in units of the weight and the variance of the columns, below which rows are fitted exactly
 
 
 @dataclass(frozen=True, eq=False)
 class Lloyd:
-    """Centres, the number of the nearest one of every row, and Σ w ‖x − c‖² before and after every iteration."""
+    """Centres, the number of the nearest one of every row, and Σ w ‖x − c‖² before and after every iteration.
+
+    `mass` (k,) is the weight of every cluster, and `change` what one more iteration takes from the objective, from
+    sums that were added up afresh.
+    """
 
     centers: Floats
     labels: Labels
@@ -32,15 +37,18 @@ class Lloyd:
     history: list[float]
     iterations: int
     converged: bool
+    mass: Floats
+    change: float
 
 
 def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0) -> Lloyd:
     """Lloyd's algorithm from the given centres: every row to its nearest centre, every centre to the mean of its rows.
 
-    It ends when no row changes its cluster, or when Σ ‖change of a centre‖² ≤ tol · mean variance of the columns. A
+    It ends when no row changes its cluster, or when an iteration takes no more than `tol` of the objective from it. A
     centre without rows moves to the row that is farthest from its own, so the objective never increases. Labels are
     those of double precision; the bits do not depend on the number of threads. An iteration costs at most n·k·d, and
-    less and less as centres settle; memory is half that of X in double precision, and twelve bytes a row.
+    less and less as centres settle; memory is half that of X in double precision (nothing where X is `Points`, which
+    several runs can share), and twelve bytes a row.
 
     Examples
     --------
@@ -51,11 +59,13 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
     """
     with single_threaded_blas():
         work = _Work.on(X, weight, centers)
+        work.assign()
         iterations, settled = 0, False
-        while work.assign() and not settled and iterations < max_iter:
+        while not settled and iterations < max_iter:
             iterations += 1
-            settled = work.update() <= tol * work.variance()
-        return work.answer(iterations, settled or work.count == 0)
+            work.update()
+            settled = work.assign() == 0 or (tol > 0 and work.fall() <= tol)
+        return work.answer(iterations, settled)
 
 
 def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
@@ -71,8 +81,21 @@ def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     with single_threaded_blas():
         work = _Work.on(X, None, centers)
         work.search()
-        with np.errstate(over="ignore"):
-            return work.label, work.squares() / work.points.scale / work.points.scale
+        return work.label, work.squares_outside()
+
+
+def own(X: Any, centers: Floats, labels: Any) -> Floats:
+    """‖x − c‖² of every row and the centre of its label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> own(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]), np.array([0, 1, 1])).tolist()
+    [1.0, 1.0, 4.0]
+    """
+    work = _Work.on(X, None, centers)
+    work.label[:] = labels
+    return work.squares_outside()
 
 
 @dataclass(eq=False)
@@ -92,7 +115,6 @@ class _Work:
     S: Floats = field(default_factory=lambda: np.empty((0, 0)))
     T: Floats = field(default_factory=lambda: np.empty((0, 0)))
     history: list[float] = field(default_factory=list)
-    count: int = 0  # of rows that the last assignment gave a new label
     _variance: float | None = None
 
     @classmethod
@@ -121,8 +143,13 @@ class _Work:
         away = self.C - self.pivot
         lost = self.T[:, 0] - 2.0 * (away * self.S).sum(axis=1) + self.T[:, 1] * (away * away).sum(axis=1)
         self.history.append(float(np.maximum(lost, 0.0).sum()))
-        self.count = count
         return count
+
+    def fall(self) -> float:
+        """By how much of itself the last iteration lowered the objective."""
+        before, after = self.history[-2:]
+        size = max(before, EXACT * float(self.T[:, 1].sum()) * self.variance())
+        return (before - after) / size if size > 0 else 0.0
 
     def search(self) -> int:
         """The nearest centre of every row."""
@@ -194,8 +221,8 @@ class _Work:
         found = parallel_map(part, self.parts)
         self.S, self.T, self.pivot = sum(s for s, _ in found), sum(t for _, t in found), self.C
 
-    def update(self) -> float:
-        """Every centre to the mean of its rows; the sum of the squares of the ways."""
+    def update(self) -> None:
+        """Every centre to the mean of its rows."""
         some = self.T[:, 2] > 0.5
         new = self.C.copy()
         new[some] = self.pivot[some] + self.S[some] / self.T[some, 1:2]
@@ -203,9 +230,7 @@ class _Work:
             self.S[~some], self.T[~some] = 0.0, 0.0  # rounding left of rows that came and went
             self._settle(new, np.flatnonzero(~some))
         away = new - self.C
-        squares = (away * away).sum(axis=1)
-        self.move, self.C = np.sqrt(squares), new
-        return float(squares.sum())
+        self.move, self.C = np.sqrt((away * away).sum(axis=1)), new
 
     def _settle(self, new: Floats, empty: NDArray[np.int64]) -> None:
         """Centres without rows to the rows farthest from all centres, the lowest of equals; without one they stay."""
@@ -226,6 +251,12 @@ class _Work:
         parallel_map(lambda t: own_squares(p.X, p.origin, p.scale, self.C, self.label, *t, out), self.parts)
         return out
 
+    def squares_outside(self) -> Floats:
+        """The same in the units of X, where they may be beyond all numbers."""
+        unit = self.points.scale
+        with np.errstate(over="ignore"):
+            return self.squares() / unit / unit
+
     def variance(self) -> float:
         """The mean variance of the columns."""
         if self._variance is None:
@@ -243,8 +274,12 @@ class _Work:
             self.history[-1] = float(self.T[:, 0].sum())
         unit = self.points.scale
         history = [value / unit / unit for value in self.history]
-        centers = self.points.outside(self.C)
-        return Lloyd(centers, self.label, history[-1], history, iterations, converged)
+        centers, labels, mass = self.points.outside(self.C), self.label.copy(), self.T[:, 1].copy()
+        self.fresh = False
+        self.update()
+        self.assign()
+        change = (self.history[-2] - self.history[-1]) / unit / unit
+        return Lloyd(centers, labels, history[-1], history, iterations, converged, mass, change)
 
 
 def _look_at(given: tuple[Any, ...], squares: Floats, ends: tuple[int, int]) -> None:

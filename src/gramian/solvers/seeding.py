@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.cluster_sums import nearer
+from gramian.solvers.lloyd import lloyd, own
 from gramian.solvers.nearest_seed import NearestSeed, drawn, gains_exactly
 from gramian.solvers.points import Points
 
@@ -52,29 +53,51 @@ def plus_plus(
         return state.rows
 
 
-def farthest(X: Any, weight: Floats | None, k: int, rng: np.random.Generator) -> Index:
-    """The first row by chance, then always the one that is farthest from all before, the lowest of equals.
+def farthest(X: Any, weight: Floats | None, k: int) -> Index:
+    """The row farthest from the mean, then always the one that is farthest from all before, the lowest of equals.
 
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [20.0]])
-    >>> rows = farthest(X, np.array([1.0, 0.0, 0.0, 0.0, 1.0]), 2, np.random.default_rng(0))
-    >>> sorted(rows.tolist())
-    [0, 4]
+    >>> X = np.array([[0.0], [1.0], [5.0], [7.0], [20.0]])
+    >>> farthest(X, np.array([1.0, 1.0, 1.0, 1.0, 0.0]), 3).tolist()
+    [3, 0, 2]
     """
     with single_threaded_blas():
-        state = _Drawn.on(X, weight, k, 0, rng)
-        state.take(int(state.draw(1, rng)[0]))
+        points = Points.of(X)
+        w = np.ones(len(points.Z)) if weight is None else weight
+        mean = lloyd(points, w / np.max(w), points.X[:1].astype(np.float64), max_iter=1).centers
+        state = _Drawn.on(points, weight, k, 0)
+        state.take(_farthest(own(points, mean, 0), w)[0])
         state.to_double()
         while state.count < k:
-            squares = np.where(state.weight > 0, state.exact, 0.0) if len(state.weight) else state.exact
-            row = int(np.argmax(squares))
-            if not squares[row] > 0:
-                state.fill_up(rng)
+            row, square = _farthest(state.exact, w)
+            if not square > 0:
+                state.fill_up()
                 break
             state.take(row)
         return state.rows
+
+
+def _farthest(squares: Floats, weight: Floats) -> tuple[int, float]:
+    """The row of positive weight with the greatest number, and that number."""
+    row = int(np.where(weight > 0, squares, -1.0).argmax())
+    return row, float(squares[row])
+
+
+def by_weight(weight: Floats, k: int, rng: np.random.Generator) -> Index:
+    """Rows by chance, each at most once while there are others; in proportion to their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sorted(by_weight(np.array([1.0, 0.0, 2.0]), 2, np.random.default_rng(0)).tolist())
+    [0, 2]
+    """
+    there = np.flatnonzero(weight > 0)
+    share = weight[there] / weight[there].sum()
+    rows = rng.choice(there, min(k, len(there)), replace=False, p=share)
+    return np.asarray(rows[np.arange(k) % len(rows)], dtype=np.int64)
 
 
 @dataclass(eq=False)
@@ -91,12 +114,12 @@ class _Drawn:
     exact: Floats = field(default_factory=lambda: np.empty(0))  # squares in double precision, once they are needed
 
     @classmethod
-    def on(cls, X: Any, weight: Floats | None, k: int, sample: int, rng: np.random.Generator) -> "_Drawn":
+    def on(cls, X: Any, weight: Floats | None, k: int, sample: int, rng: np.random.Generator | None = None) -> "_Drawn":
         points = Points.of(X)
         n = len(points.Z)
         w = np.empty(0) if weight is None else np.ascontiguousarray(weight / np.max(weight), dtype=np.float64)
         every = some = NearestSeed.on(points.Z, w, k)
-        if 0 < sample < n // 2:
+        if rng is not None and sample < n // 2:
             chosen = np.sort(rng.choice(n, sample, replace=False, shuffle=False))
             some = NearestSeed.on(points.Z[chosen], w[chosen] if len(w) else w, k)
         return cls(points, w, np.zeros(k, dtype=np.int64), every, some)
@@ -175,12 +198,12 @@ class _Drawn:
     def _inside(self, rows: Index) -> Floats:
         return self.points.inside(self.points.X[rows].astype(np.float64))
 
-    def fill_up(self, rng: np.random.Generator) -> None:
-        """All rows are equal to one drawn before: others by chance, and those drawn again where there are no others."""
+    def fill_up(self, rng: np.random.Generator | None = None) -> None:
+        """All rows are equal to one drawn before: any others, and those drawn again where there are no others."""
         weight = self.weight if len(self.weight) else np.ones(len(self.points.X))
         left = np.setdiff1d(np.flatnonzero(weight > 0), self.rows[: self.count])
         need = len(self.rows) - self.count
-        more = rng.permutation(left)[:need]
+        more = (left if rng is None else rng.permutation(left))[:need]
         again = self.rows[np.arange(need - len(more)) % self.count]
         self.rows[self.count :] = np.concatenate([more, again])
         self.count = len(self.rows)

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import eigsh
 
 from gramian.features.passes import refuse_too_large
+from gramian.solvers.eigen import eigen, matrix_times
 from gramian.spectral.embedding import signs
 
 Floats = NDArray[np.float64]
-DENSE = 1000  # rows of a matrix up to which all of it is reduced
+TOLERANCE = 1e-12  # residual of eigenvectors, relative to the largest eigenvalue
+ROUGH = 1e-7  # that of the smallest eigenvalue, whose error is its square
 ROUNDING = 1e-12  # eigenvalues below this share of the largest are zero
 
 
@@ -100,7 +100,7 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
     root = np.sqrt(w)
     S = root[:, None] * B * root
     values, vectors, residual = largest(S, r)
-    least = float(_ends(S, 1, least=True)[0][0])
+    least = float(eigen(S, 1, smallest=True, tol=ROUGH).values[0])
     scale = max(float(values.max(initial=0.0)), 0.0)
     kept = values > ROUNDING * max(scale, abs(least))
     inverse = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
@@ -116,25 +116,10 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
 
 def largest(S: Floats, r: int) -> tuple[Floats, Floats, float]:
     """The r largest eigenvalues of a symmetric matrix, their vectors, and the residual of the worst pair."""
-    r = min(r, len(S))
-    values, vectors = _ends(S, r, least=False)
-    values, vectors = values[::-1].copy(), vectors[:, ::-1].copy()
-    away = np.linalg.norm(S @ vectors - vectors * values, axis=0).max(initial=0.0)
-    size = float(np.abs(values).max(initial=0.0))
-    return values, vectors, float(away / size) if size > 0 else 0.0
-
-
-def _ends(S: Floats, r: int, *, least: bool) -> tuple[Floats, Floats]:
-    """Eigenpairs at one end of the spectrum, ascending."""
-    n = len(S)
-    if n <= DENSE or r > n // 20:
-        found = sl.eigh(S, subset_by_index=[0, r - 1] if least else [n - r, n - 1], check_finite=False)
-        return found[0], found[1]
-    start = np.random.default_rng(0).standard_normal(n)
-    room = min(n, max(2 * r + 1, 40))
-    values, vectors = eigsh(S, k=r, which="SA" if least else "LA", v0=start, ncv=room)
-    order = np.argsort(values)
-    return values[order], vectors[:, order]
+    found = eigen(S, r, tol=TOLERANCE)
+    away = np.linalg.norm(matrix_times(S)(found.vectors) - found.vectors * found.values, axis=0).max(initial=0.0)
+    size = float(np.abs(found.values).max(initial=0.0))
+    return found.values, found.vectors, float(away / size) if size > 0 else 0.0
 
 
 def _filled(columns: Floats, r: int) -> Floats:

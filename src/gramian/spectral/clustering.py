@@ -18,8 +18,9 @@ from gramian.kernels.reading import is_matrix
 from gramian.rows import Rows, scan
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.lloyd import nearest as nearest_center
 from gramian.spectral.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
-from gramian.spectral.partition import k_means, nearest_center, rounded, rows_of_unit_length
+from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.relaxation import Relaxation
 from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning
@@ -294,6 +295,14 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         self.bound_ = float(max(k - values.sum(), 0.0) if self.cut == "normalized" else values.sum())
         holds = value <= self.tol
         self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, k, float("nan"), "products")
+        if not holds:
+            warnings.warn(
+                f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "
+                f"{self.tol:.3g}: the graph hardly tells its parts from one another. Give a larger tol, more "
+                "neighbours or a longer length scale.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _remember(self, given: Any, U: Floats, values: Floats, degree: Floats, weight: Floats) -> None:
         """What new rows are placed by: Nyström's extension of the eigenvectors, and the points."""
@@ -342,7 +351,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         return H
 
     def _assigned(self, H: Floats) -> Ints:
-        raw = nearest_center(H, self._centers) if self._turn is None else (H @ self._turn).argmax(axis=1)
+        raw = nearest_center(H, self._centers)[0] if self._turn is None else (H @ self._turn).argmax(axis=1)
         place = np.zeros(max(int(self._order.max()) + 1, H.shape[1]), dtype=np.int64)
         place[self._order] = np.arange(len(self._order))
         return place[raw]

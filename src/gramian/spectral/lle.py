@@ -4,17 +4,16 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.parameters import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.eigen import eigen, least
 from gramian.spectral.classical import power_of_two
 from gramian.spectral.embedding import Embedding, pointed
 from gramian.warnings import ConvergenceWarning, PrecisionWarning
@@ -23,7 +22,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 DENSE = 1000  # rows up to which the whole matrix is reduced
 PANEL_CELLS = 2**21
-SHIFT = 1e-10  # of the mean of the diagonal: where eigenvalues are looked for, below all of them
 TOLERANCE = 1e-9
 
 
@@ -173,15 +171,10 @@ def smallest(M: Any, r: int) -> tuple[Floats, Floats, tuple[str, str]]:
     """The r least eigenvalues of a sparse semidefinite matrix that has the constant in its kernel, without that one."""
     n = M.shape[0]
     if n <= DENSE or r + 1 > n // 20:
-        vectors = sl.eigh(M.toarray(), subset_by_index=[0, r], check_finite=False)[1]
+        above = float(abs(M).sum(axis=0).max()) / n  # the constant goes beyond all others
+        found = eigen(M.toarray() + above, r, smallest=True)
         how = ("eigenvectors", f"of the whole matrix of {n} rows")
     else:
-        start = np.random.default_rng(0).standard_normal(n)
-        shift = -SHIFT * float(M.diagonal().mean())
-        vectors = eigsh(M, k=r + 1, sigma=shift, which="LM", v0=start, ncv=min(n, max(4 * r, 20)))[1]
+        found = least(M, r, np.full((n, 1), 1.0 / np.sqrt(n)))
         how = ("shift and invert", f"a sparse factor serves the least eigenvalues of {n} rows")
-    vectors = vectors - vectors.mean(axis=0)
-    basis, left, _ = np.linalg.svd(vectors, full_matrices=False)
-    basis = basis[:, :r] if left[-1] < left[0] * 0.5 else basis[:, : r + 1]
-    values, turn = np.linalg.eigh(basis.T @ np.asarray(M @ basis))
-    return np.maximum(values[:r], 0.0), (basis @ turn)[:, :r], how
+    return np.maximum(found.values, 0.0), found.vectors, how

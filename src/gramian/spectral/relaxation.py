@@ -6,12 +6,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.solvers.eigen import Eigen, Times, eigen, krylov
 from gramian.spectral.graph import Graph
-from gramian.spectral.partition import leading
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+SMALL = 800  # rows up to which a matrix is factored whole
+WHOLE = 5000  # up to which it is where products do not lead to the end
+BLOCK = 4  # vectors multiplied at once: more would cost more, and fewer miss eigenvalues that repeat
+BASIS, ROUNDS = 80, 100
 EVEN = 1e-3  # eigenvalues below are alike to `widest_gap`
 
 
@@ -59,20 +63,23 @@ class Relaxation:
     def solve(self, parts: Ints, wanted: int, tol: float) -> tuple[Floats, Floats, int]:
         """Eigenvalues as users know them, eigenvectors (n, wanted), and how many products were made.
 
-        Vectors of whole parts are known, and repeat one eigenvalue: the others are looked for without them.
+        Vectors of whole parts are known, and repeat one eigenvalue: they are sent below all others, which are looked
+        for without them.
         """
         known = self.whole(parts)
         count = known.shape[1]
         values, products = np.full(count, self.top), 0
         U = known
         if wanted > count:
-            start = known.sum(axis=1) * np.cos(np.arange(self.graph.n))
 
             def times(V: Floats) -> Floats:
-                return np.asarray(self.image(self.graph.times(self.scale * V), V) - self.top * (known @ (known.T @ V)))
+                image = self.image(self.graph.times(self.scale * V), V)
+                image -= (2.0 * self.top) * (known @ (known.T @ V))
+                return image
 
-            more, vectors, products = leading(times, self.graph.n, wanted - count, tol, start)
-            values, U = np.append(values, more), np.column_stack([known, vectors])
+            found = _largest(times, self.graph.n, wanted - count, tol)
+            values, U = np.append(values, found.values), np.column_stack([known, found.vectors])
+            products = found.products or self.graph.n
         return self.shown(values), U, products
 
     def image(self, product: Floats, V: Floats) -> Floats:
@@ -92,6 +99,17 @@ class Relaxation:
         """How many clusters the eigenvalues speak for."""
         mean = float(self.degree.mean()) or 1.0
         return widest_gap(1.0 - values if self.cut == "normalized" else values / mean)
+
+
+def _largest(times: Times, n: int, count: int, tol: float) -> Eigen:
+    """The largest eigenvalues of a matrix known by its products: all at once where it is small."""
+    if n > SMALL and count <= n // 3:
+        most = max(ROUNDS * (count + BLOCK), n)
+        found = krylov(times, n, count, tol=0.2 * tol, block=BLOCK, basis=2 * count + BASIS, max_products=most)
+        if found.converged or n > WHOLE:
+            return found
+    A = times(np.eye(n))
+    return eigen(0.5 * (A + A.T), count)
 
 
 def widest_gap(values: Floats) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian import parameters
@@ -60,6 +61,9 @@ class Task:
     criterion: Any
     most: Any
     penalty: Any
+    weight: float | None = None  # of the rows that outcomes are of, where they are more than those of the search
+    inputs: Any = None  # rows that those of the search are features of
+    features: Callable[[Any], Floats] | None = None  # of such rows
 
     def __post_init__(self) -> None:
         parameters.choice("criterion", self.criterion, CRITERIA)
@@ -77,13 +81,17 @@ class Task:
 
 def chosen(task: Task) -> tuple[Outcome, Choice]:
     """The outcome of the best number of clusters by the criterion."""
-    tried = list(range(1, min(int(task.most), task.search.used) + 1))
-    outcomes = along(task.search, task.template, tried)
-    tried = tried[: len(outcomes)]
+    outcomes = along(task.search, task.template, list(range(1, min(int(task.most), task.search.used) + 1)))
+    choice = choice_of(task, outcomes)
+    return outcomes[choice.chosen - 1], choice
+
+
+def choice_of(task: Task, outcomes: list[Any]) -> Choice:
+    """The choice among outcomes for 1, 2, … clusters, of which values and labels are looked at."""
+    tried = np.arange(1, len(outcomes) + 1)
     objectives = np.array([each.value for each in outcomes])
     values, errors, best = RULES[task.criterion](task, outcomes, objectives)
-    choice = Choice(task.criterion, np.array(tried), values, errors, objectives, tried[best])
-    return outcomes[best], choice
+    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]))
 
 
 def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
@@ -163,8 +171,9 @@ def silhouette(apart: Floats, labels: Ints, weight: Floats) -> float:
 def _gap(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
     """log objective below that of rows spread evenly over a box along the principal directions."""
     X, weight, _ = _sampled(task)
-    if task.search.rows.is_sparse:
-        raise ValueError('criterion "gap" spreads rows over a box, which sparse rows do not fill; give "bic".')
+    X = X if task.inputs is None else task.inputs
+    if sp.issparse(X):
+        raise ValueError('criterion "gap" spreads rows over a box, which sparse rows do not fill; give "silhouette".')
     X = np.asarray(X, dtype=np.float64)
     mean = weight @ X / weight.sum()
     _, turn = np.linalg.eigh((weight[:, None] * (X - mean)).T @ (X - mean))
@@ -175,10 +184,12 @@ def _gap(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, F
     tried = list(range(1, len(outcomes) + 1))
     for repeat in range(REPEATS):
         even = mean + task.search.rng.uniform(low, high, turned.shape) @ turn.T
+        even = even if task.features is None else task.features(even)
         fits = along(_search_of(task.search, even, weight), task.template, tried)
         found = np.array([each.value for each in fits] + [fits[-1].value] * (len(tried) - len(fits)))
         logs[repeat] = np.log(np.maximum(found, tiny) / weight.sum())
-    gaps = logs.mean(axis=0) - np.log(np.maximum(values, tiny) / task.search.loop.weight)
+    total = task.search.loop.weight if task.weight is None else task.weight
+    gaps = logs.mean(axis=0) - np.log(np.maximum(values, tiny) / total)
     errors = logs.std(axis=0) * np.sqrt(1.0 + 1.0 / REPEATS)
     enough = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
     return gaps, errors, int(enough[0]) if len(enough) else len(gaps) - 1

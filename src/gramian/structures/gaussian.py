@@ -183,6 +183,10 @@ def column_moments(rows: Rows) -> tuple[Floats, Floats, Floats]:
     def of_block(block: Any) -> "_Columns":
         X, w = dense(block.X), weights(block)[:, None]
         there = np.isfinite(X)
+        if there.all():
+            total = np.full(X.shape[1], w.sum())
+            mean = w[:, 0] @ X / np.maximum(total, 1e-300)
+            return _Columns(total, mean, w[:, 0] @ (X - mean) ** 2)
         w = np.where(there, w, 0.0)
         total = w.sum(axis=0)
         mean = np.where(there, X, 0.0) * w

@@ -1,7 +1,7 @@
 """k-means in the feature space of a kernel: exact, from products of the kernel matrix with the shares of clusters."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,25 @@ from sklearn.utils.validation import validate_data
 
 from gramian import parameters
 from gramian.kernels.named import kernel_of
-from gramian.kernels.points import is_table, vectors
+from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import refuse_invalid
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.eigen import eigen
 from gramian.structures.assignments import Nearest
+from gramian.structures.choice import FRESH, Choice, Task, choice_of
 from gramian.structures.kernel_point import KernelPoint
 from gramian.structures.passes import State
+from gramian.structures.point import Point
+from gramian.structures.restarts import Search
 from gramian.warnings import ConvergenceWarning
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 KEPT = 4096  # points up to which the matrix is kept
+SAMPLE = 500  # points that are compared in pairs, or fitted again and again
+REST = 1e-6  # of the spread in the feature space that these may lose
 INITS = ("k-means++", "farthest", "random")
 
 
@@ -30,7 +36,7 @@ INITS = ("k-means++", "farthest", "random")
 class _Found:
     labels: Ints
     value: float
-    losses: Floats
+    own: Floats  # loss of every point
     norms: Floats
     history: list[tuple[int, float, float]]
     converged: bool
@@ -54,9 +60,12 @@ class KernelFit:
     @single_threaded_blas()
     def fit(self, X: Any, sample_weight: Any) -> None:
         model = self.model
-        if isinstance(model.n_clusters, str):
-            raise ValueError('n_clusters="auto" compares rows, which a kernel hides; give a number with kernel=.')
-        k = parameters.whole("n_clusters", model.n_clusters, low=1)
+        k = model._counts(None)
+        if k is None and model.criterion == "bic":
+            raise ValueError(
+                'criterion "bic" counts the directions that noise fills, and a feature space does not say how many: '
+                'with a kernel give criterion="silhouette", "stability", "gap", "elbow" or "penalty".'
+            )
         parameters.choice("init", model.init if isinstance(model.init, str) else repr(model.init), INITS)
         for name in ("n_init", "max_iter"):
             parameters.whole(name, getattr(model, name), low=1)
@@ -71,20 +80,47 @@ class KernelFit:
         given = rows.collect().weight
         weight = np.ones(len(points)) if given is None else np.asarray(given, dtype=np.float64)
         used = int((weight > 0).sum())
-        if k > used:
+        if k is not None and k > used:
             raise ValueError(
                 f"n_clusters is {k}, and X has {used} points of positive weight (n_samples={used}): give at most "
                 f"{used} clusters."
             )
         engine = _Engine(model.kernel_, points, weight)
         rng = np.random.default_rng(seed_of(model.random_state))
-        best: _Found | None = None
-        for _ in range(1 if model.init == "farthest" or k == 1 else int(model.n_init)):
-            found = engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol)
-            if best is None or found.value < best.value:
-                best = found
-        assert best is not None
+        if hasattr(model, "choice_"):
+            del model.choice_
+        if k is None:
+            best, model.choice_ = self._chosen(engine, used, rng)
+        else:
+            starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
+            tries = (engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol) for _ in range(starts))
+            best = min(tries, key=lambda found: found.value)
         self._take(engine, best, given)
+
+    def _chosen(self, engine: "_Engine", used: int, rng: np.random.Generator) -> tuple[_Found, Choice]:
+        """The best number of clusters: fits of all points along it, judged by some as rows of features."""
+        model = self.model
+        index = np.flatnonzero(engine.weight > 0)
+        if len(index) > SAMPLE:
+            index = np.sort(rng.choice(index, SAMPLE, replace=False))
+        points = engine.points[index]
+        if model.criterion == "gap" and not isinstance(points, Vectors):
+            raise ValueError(
+                'criterion "gap" compares with rows spread evenly over a box, and points of this kernel are no rows of '
+                'numbers: give criterion="silhouette", "stability", "elbow" or "penalty".'
+            )
+        F, weight = engine.features(points), engine.weight[index]
+        search = Search(
+            scan(F, sample_weight=weight), Nearest(), float((weight @ F**2 / weight.sum()).mean()), model.init,
+            int(model.n_init), int(model.max_iter), float(model.tol), len(index), rng,
+        )  # fmt: skip
+        task = Task(
+            search, Point(), model.criterion, model.max_clusters, model.penalty, float(engine.weight.sum()),
+            getattr(points, "X", None), lambda X: engine.features(engine.kernel.points(X)),
+        )  # fmt: skip
+        found = engine.along(min(int(model.max_clusters), used), model, rng)
+        choice = choice_of(task, [replace(each, labels=each.labels[index]) for each in found])
+        return found[choice.chosen - 1], choice
 
     def _take(self, engine: "_Engine", found: _Found, given: Any) -> None:
         model = self.model
@@ -189,7 +225,38 @@ class _Engine:
             if done or iteration == max_iter:
                 break
             labels, before = self._filled(new, losses, k), value
-        return _Found(labels, value, losses, norms, history, done)
+        return _Found(labels, value, losses[rows, labels], norms, history, done)
+
+    def along(self, most: int, model: Any, rng: np.random.Generator) -> list[_Found]:
+        """Fits for 1, 2, … clusters, as many as points differ: from the one before and one point more, or afresh."""
+        found: list[_Found] = []
+        for k in range(1, most + 1):
+            tries = [self.seeds(k, model.init, rng)] if not found else [self._extended(found[-1], rng)]
+            afresh = 0 if model.init == "farthest" or k == 1 else min(int(model.n_init), FRESH) - 1
+            tries += [self.seeds(k, model.init, rng) for _ in range(afresh)]
+            outcomes = [self.run(labels, int(model.max_iter), float(model.tol)) for labels in tries]
+            best = min(outcomes, key=lambda each: each.value)
+            if len(np.unique(best.labels)) < k:
+                break
+            found.append(best)
+        return found
+
+    def _extended(self, before: _Found, rng: np.random.Generator) -> Ints:
+        """The same labels, and one more about a point that fits badly."""
+        chances = np.cumsum(self.weight * before.own)
+        i = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+        nearer = self.column(min(i, len(chances) - 1)) < before.own
+        return np.where(nearer, int(before.labels.max()) + 1, before.labels)
+
+    def features(self, points: Any) -> Floats:
+        """Rows (m, r) with the distances that points have in the feature space, about their mean."""
+        K = self.kernel.matrix(points)
+        side = K.mean(axis=0)
+        found = eigen(0.5 * (K + K.T) - side[:, None] - side + side.mean())
+        values = np.maximum(found.values, 0.0)
+        left = values[::-1].cumsum()[::-1]
+        kept = max(int((left > REST * left[0]).sum()), 1)
+        return found.vectors[:, :kept] * np.sqrt(values[:kept])
 
     def _filled(self, labels: Ints, losses: Floats, k: int) -> Ints:
         counts = np.bincount(labels[self.weight > 0], minlength=k)

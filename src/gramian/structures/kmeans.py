@@ -34,7 +34,7 @@ class KMeans(DistanceModel):
     tol : float
         The relative fall of the objective by one pass that ends it; at 0 only rows that stay do.
     criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
-        What chooses k.
+        What chooses k. With a kernel all but "bic", by distances in its feature space; "gap" takes rows of numbers.
     penalty : "auto" or float
         λ of the criterion objective + λk; by default the mean fall from one k to the next.
     max_clusters : int

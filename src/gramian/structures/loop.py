@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows
+from gramian.solvers.lloyd import EXACT
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.competition import compete
-from gramian.structures.passes import Pass, State
+from gramian.structures.passes import Pass, State, shared
+from gramian.structures.start import seeds
 from gramian.structures.structure import dense, weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
-EXACT = 1e-12  # objective, in units of that of the mean, below which rows are fitted exactly
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
 
 
@@ -33,7 +35,6 @@ class Outcome:
     measure: float
     converged: bool
     labels: Ints
-    scores: Floats
     mass: Floats
     soft: bool
     change: float = np.nan  # of the objective, by one more pass
@@ -46,8 +47,18 @@ class Loop:
         self.rows, self.rule, self.variance = rows, rule, variance
         self.labels: Ints = np.full(rows.n, -1, dtype=np.int64)
         self.scores: Floats = np.empty(rows.n)
-        self.weight = rows.sum(lambda block: float(weights(block).sum()))
-        self.has_missing = not rows.is_sparse and bool(rows.sum(lambda block: int(np.isnan(block.X).sum())))
+
+    @cached_property
+    def weight(self) -> float:
+        return float(self.rows.sum(lambda block: float(weights(block).sum())))
+
+    @cached_property
+    def has_missing(self) -> bool:
+        return not self.rows.is_sparse and bool(self.rows.sum(lambda block: int(np.isnan(block.X).sum())))
+
+    def seeds(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
+        """Fitted structures to start from, one for every template."""
+        return seeds(templates, self.rows, how, rng)
 
     # passes
 
@@ -169,7 +180,6 @@ class Loop:
             measure,
             converged,
             self.labels,
-            self.scores,
             found.mass,
             self.rule.soft,
         )
@@ -182,7 +192,7 @@ class Loop:
         return (before - after) / size if size > 0 else 0.0
 
     def certify(self, outcome: Outcome) -> None:
-        """How much one more pass would change: computed from the structures alone."""
+        """How much one more pass would change, and `labels` and `scores`: computed from the structures alone."""
         state = outcome.state
         found = self.divided(state)
         kept = self.labels.copy(), self.scores.copy()
@@ -192,17 +202,6 @@ class Loop:
 
 
 NEAREST = Nearest()
-
-
-def shared(structures: list[Any], summaries: list[Any], there: Any) -> list[Any]:
-    """Summaries of those that are `there`, with what structures of one kind share."""
-    found = list(summaries)
-    for kind in dict.fromkeys(type(each) for each in structures):
-        those = [j for j, each in enumerate(structures) if type(each) is kind and there[j]]
-        if those:
-            for j, summary in zip(those, structures[those[0]].together([found[j] for j in those]), strict=True):
-                found[j] = summary
-    return found
 
 
 def _row(X: Any) -> Floats:

@@ -7,75 +7,88 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.rows import MemoryRows, Rows
-from gramian.solvers.lloyd import lloyd, nearest
-from gramian.solvers.seeding import farthest, plus_plus
+from gramian.solvers.lloyd import lloyd, own
+from gramian.solvers.points import Points
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.loop import Loop, Outcome
 from gramian.structures.passes import State
 from gramian.structures.point import Point
+from gramian.structures.start import Sample, given_structures, start_rows
+from gramian.structures.start import centers_of as checked
 
 Floats = NDArray[np.float64]
-MANY = 10_000  # rows from which starts are drawn from all of them, and not from a sample
+MANY = 10_000  # rows from which starts are drawn from the rows as they are, and not from those that differ
 
 
-def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, tol: float) -> Loop:
-    """The compiled loop where it does the same, else the general one."""
-    general = Loop(rows, rule, variance)
-    means = all(type(each) is Point and each.error == "squared" for each in templates)
-    dense = isinstance(rows, MemoryRows) and not rows.is_sparse and not general.has_missing
-    return MeansLoop(rows, rule, variance) if means and dense and type(rule) is Nearest and tol == 0 else general
+def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
+    """The compiled loop where it does the same, else the general one; the one there is where it serves again."""
+    means = are_means(templates, rule) and is_dense(rows)
+    kind = MeansLoop if means else Loop
+    return before if type(before) is kind else kind(rows, rule, variance)
+
+
+def are_means(structures: list[Any], rule: Assignment) -> bool:
+    """Whether structures are means, and each row belongs to the nearest."""
+    return type(rule) is Nearest and all(type(each) is Point and each.error == "squared" for each in structures)
+
+
+def is_dense(rows: Rows) -> bool:
+    """Whether rows are in memory, with all their zeros."""
+    return isinstance(rows, MemoryRows) and not rows.is_sparse
 
 
 class MeansLoop(Loop):
     """Every row to its nearest mean, every mean to its rows, until no row changes its cluster."""
 
     @cached_property
-    def _table(self) -> tuple[Any, Floats | None]:
+    def _table(self) -> tuple[Points, Floats | None]:
+        """The rows as all starts use them."""
         block = self.rows.collect()
-        X = np.ascontiguousarray(block.X)
-        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-        return X, None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
+        weight = None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
+        return Points.of(block.X), weight
 
-    def drawn(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any] | None:
-        """Rows to start from, of all; None where a sample of them serves."""
-        if not isinstance(how, str) or how == "random" or self.rows.n < MANY:
-            return None
-        X, weight = self._table
-        draw = plus_plus if how == "k-means++" else farthest
-        chosen = draw(X, weight, len(templates), rng)
-        return [each.through(X[i]) for each, i in zip(templates, chosen, strict=True)]
+    @cached_property
+    def _few(self) -> Sample:
+        """Rows that differ, of few: in an order of their own, so that starts do not depend on that of the rows."""
+        return Sample(self.rows, MANY, np.random.default_rng(0))
+
+    def seeds(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
+        """Means to start from."""
+        if (known := given_structures(templates, how)) is not None:
+            return known
+        if not isinstance(how, str):
+            centers = checked(how, len(templates), self.rows.d)
+        elif self.rows.n < MANY:
+            sample = self._few
+            centers = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
+        else:
+            points, weight = self._table
+            centers = points.X[start_rows(points, weight, len(templates), how, rng)]
+        return [each.through(center) for each, center in zip(templates, centers, strict=True)]
 
     def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:
-        X, weight = self._table
-        found = lloyd(X, weight, np.stack([each.center_ for each in state.structures]), max_iter=max_iter)
+        points, weight = self._table
+        found = lloyd(points, weight, _centers(state), max_iter=max_iter, tol=tol)
         structures = [each.through(center) for each, center in zip(state.structures, found.centers, strict=True)]
-        value, mass = self._divided(found.centers)
         falls = [np.inf, *(self.fall(a, b, state) for a, b in zip(found.history, found.history[1:], strict=False))]
         history = [(i, each, falls[i]) for i, each in enumerate(found.history)]
         return Outcome(
-            State(structures, mass / mass.sum()),
-            value,
+            State(structures, found.mass / found.mass.sum()),
+            found.objective,
             history,
-            len(history) - 1,
+            found.iterations,
             history[-1][2],
             found.converged,
-            self.labels,
-            self.scores,
-            mass,
+            found.labels.astype(np.int64),
+            found.mass,
             False,
+            max(self.fall(found.objective, found.objective - found.change, state), 0.0),
         )
 
-    def _divided(self, centers: Floats) -> tuple[float, Floats]:
-        """The objective and the weight of every cluster, by a pass of its own; sets `labels` and `scores`."""
-        X, weight = self._table
-        labels, squares = nearest(X, centers)
-        self.labels, self.scores = labels.astype(np.int64), -squares
-        share = np.ones(len(squares)) if weight is None else weight
-        mass = np.bincount(self.labels, share, minlength=len(centers))
-        return float(share @ squares), np.asarray(mass, dtype=np.float64)
-
     def certify(self, outcome: Outcome) -> None:
-        X, weight = self._table
-        centers = np.stack([each.center_ for each in outcome.state.structures])
-        once = lloyd(X, weight, centers, max_iter=1)
-        outcome.change = max(self.fall(outcome.value, once.objective, outcome.state), 0.0)
+        """The change is known from sums that were added up afresh; what is left are the scores."""
+        self.labels, self.scores = outcome.labels, -own(self._table[0], _centers(outcome.state), outcome.labels)
+
+
+def _centers(state: State) -> Floats:
+    return np.stack([each.center_ for each in state.structures])

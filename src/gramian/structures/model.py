@@ -14,10 +14,12 @@ from gramian.rows import Block, Rows, scan, single_threaded_blas
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.lloyd import nearest
 from gramian.structures.assignments import Assignment
 from gramian.structures.choice import Choice, Task, chosen
 from gramian.structures.gaussian import column_moments
 from gramian.structures.loop import Outcome, costs
+from gramian.structures.means import are_means, is_dense
 from gramian.structures.passes import State
 from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
@@ -153,7 +155,6 @@ class ClusterModel(Charted, ClusterMixin, BaseEstimator):
             state = outcome.state
             outcome.state = State([state.structures[j] for j in owned], state.shares[owned], state.scale)
             outcome.labels = np.searchsorted(owned, outcome.labels)
-        loop.labels, loop.scores = outcome.labels.copy(), outcome.scores.copy()
         loop.certify(outcome)
         self._state, self._loop_variance = outcome.state, search.variance
         self.structures_ = outcome.state.structures
@@ -202,10 +203,21 @@ class ClusterModel(Charted, ClusterMixin, BaseEstimator):
 
     # answers
 
-    def _each(self, X: Any, f: Any) -> Any:
-        """f(losses (m, k), rows of the block) for every block, joined in the order of the rows."""
+    def _new(self, X: Any) -> Rows:
         rows = new_rows(self, X)
         self._refuse(rows, self.structures_)
+        return rows
+
+    def _nearest_mean(self, X: Any) -> tuple[Ints, Floats] | None:
+        """The nearest centre of every row and its squared distance; None where structures are no means."""
+        if not are_means(self.structures_, self._rule) or not is_dense(rows := self._new(X)):
+            return None
+        labels, squares = nearest(rows.collect().X, self.centers_)
+        return labels.astype(np.int64), squares
+
+    def _each(self, X: Any, f: Any) -> Any:
+        """f(losses (m, k), rows of the block) for every block, joined in the order of the rows."""
+        rows = self._new(X)
 
         def leaf(block: Block) -> list[Any]:
             given = dense(block.X)
@@ -219,11 +231,15 @@ class ClusterModel(Charted, ClusterMixin, BaseEstimator):
     def predict(self, X: Any) -> Ints:
         """The cluster of every row: of the nearest structure, or the likeliest."""
         check_is_fitted(self)
+        if (found := self._nearest_mean(X)) is not None:
+            return found[0]
         return self._each(X, lambda losses, _: self._costs(losses).argmin(axis=1))
 
     def score_samples(self, X: Any) -> Floats:
         """How well each row fits: its log density, or −1 times its loss (the squared distance); higher is better."""
         check_is_fitted(self)
+        if (found := self._nearest_mean(X)) is not None:
+            return -found[1]
         if not self._rule.soft:
             return self._each(X, lambda losses, _: -losses.min(axis=1))
         from scipy.special import logsumexp

@@ -1,4 +1,4 @@
-"""Where the loop is, and what one pass adds up."""
+"""Where the loop is, what one pass adds up, and what structures of one kind share of it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,3 +42,14 @@ class Pass:
             self.changed + other.changed,
             worst,
         )
+
+
+def shared(structures: list[Any], summaries: list[Any], there: Any) -> list[Any]:
+    """Summaries of those that are `there`, with what structures of one kind share."""
+    found = list(summaries)
+    for kind in dict.fromkeys(type(each) for each in structures):
+        those = [j for j, each in enumerate(structures) if type(each) is kind and there[j]]
+        if those:
+            for j, summary in zip(those, structures[those[0]].together([found[j] for j in those]), strict=True):
+                found[j] = summary
+    return found

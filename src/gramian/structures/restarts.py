@@ -9,9 +9,8 @@ from gramian.rows import Rows
 from gramian.structures.assignments import Assignment
 from gramian.structures.information import bayes
 from gramian.structures.loop import Loop, Outcome
-from gramian.structures.means import MeansLoop, loop_for
+from gramian.structures.means import loop_for
 from gramian.structures.passes import State
-from gramian.structures.start import seeds
 
 FEW = 10  # passes from each start of shapes
 NAMES = {True: "EM", False: "alternation"}
@@ -44,7 +43,7 @@ class Search:
 
     def best(self, templates: list[Any], warm: list[Any] | None = None) -> Outcome:
         """The best outcome of all starts; `warm` is one more. Starts that cannot differ are made once."""
-        self.loop = loop_for(templates, self.rows, self.rule, self.variance, self.tol)
+        self.loop = loop_for(templates, self.rows, self.rule, self.variance, self.loop)
         once = not isinstance(self.init, str) or self.init == "farthest" or len(templates) == 1
         trials = 1 if once else self.n_init
         # refits of shapes are dear: few passes show which start is best, and that one goes on to its end
@@ -52,7 +51,7 @@ class Search:
         found = None
         for trial in range(trials):
             afresh = trial > 0 or warm is None
-            start = self._seeds(templates) if afresh else warm
+            start = self.loop.seeds(templates, self.init, self.rng) if afresh else warm
             outcome = self.run(self.loop.start(start or []), min(self.max_iter, FEW) if shapes else self.max_iter)
             if found is None or self._rank(outcome) < self._rank(found):
                 found = outcome
@@ -64,10 +63,6 @@ class Search:
             outcome.iterations = len(outcome.history) - 1
             return outcome
         return found
-
-    def _seeds(self, templates: list[Any]) -> list[Any]:
-        drawn = self.loop.drawn(templates, self.init, self.rng) if isinstance(self.loop, MeansLoop) else None
-        return seeds(templates, self.rows, self.init, self.rng) if drawn is None else drawn
 
     def run(self, state: State, max_iter: int) -> Outcome:
         """The loop from one state."""

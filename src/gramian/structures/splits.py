@@ -105,7 +105,8 @@ def _best_cut(X: Any, w: Any, index: Any, mean: Any, total: float, direction: An
 def bisect(X: Any, w: Any, index: Any, means: bool, most: int, normal: Any) -> Any:  # pragma: no cover - compiled
     """Split some rows by a plane: where x · normal > threshold; how much Σ w ‖x − c‖² falls (−1: it cannot).
 
-    The best cut across the principal direction; with `means`, moved by the two means' steps until nothing changes.
+    The best cut across the principal direction; with `means`, moved by the two means' steps until nothing changes. The
+    side of a row is one product here, and most splits are of few rows: bounds and threads have nothing to save.
     """
     d = X.shape[1]
     mean = np.empty(d)

@@ -8,9 +8,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian import parameters
-from gramian.rows import Rows, scan
-from gramian.structures.assignments import Nearest
-from gramian.structures.loop import Loop, shared
+from gramian.rows import Rows
+from gramian.solvers.lloyd import lloyd
+from gramian.solvers.points import Points
+from gramian.solvers.seeding import by_weight, farthest, plus_plus
+from gramian.structures.passes import shared
 from gramian.structures.point import Point
 from gramian.structures.structure import Structure, dense, weights
 
@@ -19,7 +21,7 @@ INITS = ("k-means++", "farthest", "random")
 SAMPLE = 8192  # rows that points grow from; of other structures fewer, which are compared more often
 SHAPE_SAMPLE = 1024
 SHAPE_TRIALS = 12
-WARM_PASSES = 30  # of k-means, whose parts densities start from
+WARM_PASSES, WARM_TOL = 30, 1e-4  # of k-means, whose parts densities start from
 
 
 class Sample:
@@ -62,8 +64,8 @@ def _distinct(X: Any) -> tuple[Any, Any]:
 
 def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
     """Fitted structures to start from, one for every template."""
-    if isinstance(how, list | tuple) and how and all(isinstance(each, Structure) for each in how):
-        return given(templates, list(how))
+    if (known := given_structures(templates, how)) is not None:
+        return known
     shapes = any(each.grows == "sample" and each.least(rows.d) > 1 for each in templates)
     sample = Sample(rows, SHAPE_SAMPLE if shapes else SAMPLE, rng)
     parts = any(each.grows == "part" for each in templates)
@@ -71,13 +73,27 @@ def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) 
         return from_centers(templates, sample, centers_of(how, len(templates), rows.d))
     parameters.choice("init", how, INITS)
     if parts:
-        points = grown([Point()] * len(templates), sample, how, rng)
-        return from_centers(templates, sample, settled(points, sample))
+        first = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
+        settled = lloyd(sample.X, sample.weight, first, max_iter=WARM_PASSES, tol=WARM_TOL)
+        return from_centers(templates, sample, settled.centers)
     return grown(templates, sample, how, rng)
 
 
-def given(templates: list[Any], structures: list[Any]) -> list[Any]:
-    """Structures that were fitted before, one for every template."""
+def start_rows(X: Any, weight: Any, k: int, how: str, rng: np.random.Generator) -> Any:
+    """Numbers of k rows to start means from."""
+    parameters.choice("init", how, INITS)
+    if how == "farthest":
+        return farthest(X, weight, k)
+    if how == "k-means++":
+        return plus_plus(X, weight, k, rng)
+    return by_weight(np.ones(len(Points.of(X).X)) if weight is None else weight, k, rng)
+
+
+def given_structures(templates: list[Any], how: Any) -> list[Any] | None:
+    """Structures that were fitted before, one for every template; None where something else is given."""
+    if not (isinstance(how, list | tuple) and how and all(isinstance(each, Structure) for each in how)):
+        return None
+    structures = list(how)
     if len(structures) != len(templates):
         raise ValueError(f"init has {len(structures)} structures, and n_clusters is {len(templates)}.")
     for template, each in zip(templates, structures, strict=True):
@@ -100,14 +116,6 @@ def centers_of(how: Any, k: int, d: int) -> Floats:
     if not np.isfinite(found).all():
         raise ValueError("init holds NaN or infinity; centres must be finite numbers.")
     return found
-
-
-def settled(points: list[Any], sample: Sample) -> Floats:
-    """Centres of k-means on the sample."""
-    X, weight = sample.X, sample.weight / sample.weight.sum()
-    loop = Loop(scan(X, sample_weight=sample.weight), Nearest(), float((weight @ (X - weight @ X) ** 2).mean()))
-    outcome = loop.run(loop.start(points), max_iter=WARM_PASSES, tol=1e-4)
-    return np.array([each.center_ for each in outcome.state.structures])
 
 
 def from_centers(templates: list[Any], sample: Sample, centers: Floats) -> list[Any]:
