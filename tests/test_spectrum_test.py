@@ -8,7 +8,8 @@ from scipy.special import airy
 from sklearn.datasets import load_digits
 
 import gramian as gm
-from gramian.spectral.null import noise_median, scrambled
+from gramian.spectral.noise import noise_median
+from gramian.spectral.null import scrambled
 from gramian.spectral.tracy_widom import tracy_widom
 
 
@@ -59,13 +60,44 @@ def test_noise_fills_the_law_of_marchenko_and_pastur(n, d):
     assert len(found.eigenvalues) == len(found.p_values) == min(n - 1, d)
     assert found.threshold == pytest.approx(found.noise * (1 + np.sqrt(d / (n - 1))), rel=1e-12)
     values = np.linalg.svd(rng.standard_normal((800, 200)), compute_uv=False) ** 2 / 800
-    assert np.median(values) == pytest.approx(noise_median(0.25), rel=0.02)
+    assert np.median(values) == pytest.approx(noise_median(0.25)[0], rel=0.02)
 
 
-def test_level_is_kept():
+@pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 5), (120, 40), (40, 40), (30, 200), (3, 30)])
+def test_p_values_of_noise_are_uniform(n, d):
     rng = np.random.default_rng(1)
-    hits = sum(gm.spectrum_test(rng.standard_normal((120, 40)), scrambles=0).significant > 0 for _ in range(200))
-    assert hits <= 22  # 10 are expected; more than 22 once in ten thousand
+    p = np.array([gm.spectrum_test(rng.standard_normal((n, d)), scrambles=0).p_values[0] for _ in range(300)])
+    # Each bound is crossed by chance once in about ten thousand.
+    assert 2 <= (p < 0.05).sum() <= 32
+    assert 10 <= (p < 0.1).sum() <= 52
+    assert 115 <= (p < 0.5).sum() <= 190
+
+
+def test_noise_beside_many_directions():
+    """As many as half of the directions leave the estimate of the noise as it is."""
+    rng = np.random.default_rng(4)
+    for n, d, r in ((400, 60, 20), (60, 400, 20), (1000, 8, 4), (100, 5, 2), (300, 4, 1)):
+        X = rng.standard_normal((n, d)) + 3.0 * rng.standard_normal((n, r)) @ rng.standard_normal((r, d))
+        found = gm.spectrum_test(X, scrambles=0, level=1e-3)
+        assert found.significant == r
+        assert found.noise == pytest.approx(1.0, abs=0.12)
+        assert (np.diff(found.p_values) >= 0).all()
+    # a group that hides itself in the mean: each is compared with the others set aside
+    X = rng.standard_normal((500, 10))
+    X[:, :4] *= 2.0
+    found = gm.spectrum_test(X, scrambles=0, level=1e-3)
+    assert found.significant == 4
+    assert (found.p_values[:4] < 1e-10).all()
+
+
+def test_noise_of_unequal_size():
+    """No half of the values looks like noise: the median is taken, so that small columns do not make others large."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((400, 60)) * np.where(np.arange(60) < 40, 1.0, 0.05)
+    found = gm.spectrum_test(X, scrambles=5)
+    assert found.noise > 0.7
+    assert found.significant < 15
+    assert found.above_scrambled == 0  # the remedy: scrambled columns keep their sizes
 
 
 def spiked(seed, n, d, variance):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
+from gramian.spectral.noise import noise_of
 from gramian.spectral.principal import Principal, principal
-from gramian.spectral.tracy_widom import largest_of_noise, tracy_widom
 from gramian.statistics import Moments, Triangle
 
 Floats = NDArray[np.float64]
@@ -27,15 +27,16 @@ class SpectrumTest:
     eigenvalues : array (m,)
         Of the covariance, decreasing (divisor Σw, or that of the `PCA` it belongs to).
     noise : float
-        Variance of the noise: the median eigenvalue over the median of the Marchenko–Pastur law, so that up to half of
-        the directions may be more than noise; or the mean of the eigenvalues that are not, where that is more.
+        Variance of the noise: the mean of the eigenvalues that are not significant; or the median of all over that of
+        the Marchenko–Pastur law, where it is clearly more. Up to half of the directions may be more than noise.
     edges : (low, high)
         Where the eigenvalues of such noise end (Marchenko–Pastur).
     threshold : float
         Variance that a direction must have for its eigenvalue to leave the noise: noise · (1 + √(d/n)) (Baik, Ben
         Arous, Péché).
     p_values : array (m,)
-        Of each eigenvalue, as the largest of noise (Tracy–Widom).
+        Of each eigenvalue, as the largest of noise in the directions that are left after those before it
+        (Tracy–Widom; the ratio of a value to its own mean is corrected for).
     significant : int
         Leading eigenvalues with p < `level`.
     level : float
@@ -137,11 +138,8 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
                 values, 0.0, (0.0, 0.0), 0.0, np.ones(count), 0, level, n, d, max(divided, 0.0), total
             )  # fmt: skip
         values = known / dof
-        noise = _median_noise(values, dof, d) if found.complete else _mean_noise(values, found.total / dof, dof, d)
-        centre, scale = largest_of_noise(dof, d)
-        # Where there is no noise, whatever varies is more than that.
-        excess = (values / noise - centre) / scale if noise > 0 else np.where(values > 0, np.inf, -np.inf)
-        p_values = tracy_widom(excess)[1]
+        behind = noise_of(values, found.total / dof, dof, d, complete=found.complete)
+        noise, p_values = behind.variance, behind.p_values
         shown = p_values < level
         significant = count if shown.all() else int(shown.argmin())
         ratio = d / dof
@@ -151,41 +149,6 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
         return SpectrumTest(
             values * unit * divided, noise * unit, edges, threshold, p_values, significant, level, n, d, divided, total
         )  # fmt: skip
-
-
-def _median_noise(values: Floats, dof: float, d: int) -> float:
-    """The median over that of noise; or, where it is more, the mean of what is then left, which varies less."""
-    noise = float(np.median(values)) / noise_median(d / dof)
-    centre, scale = largest_of_noise(dof, d)
-    k = int((values > noise * (centre + 4.0 * scale)).sum())
-    if k == d or k >= dof:
-        return noise
-    return max(noise, float(values[k:].sum()) / (d - k) / (1.0 - k / dof))
-
-
-def _mean_noise(values: Floats, total: float, dof: float, d: int) -> float:
-    """From the trace less the leading values as long as these are more than noise: where the others are not known."""
-    noise = total / d
-    for k in range(1, min(len(values), d - 1) + 1):
-        centre, scale = largest_of_noise(dof, d - k + 1)
-        if (values[k - 1] / noise - centre) / scale < 1.0:
-            break
-        noise = float(total - values[:k].sum()) / (d - k)
-        # Large directions hold some of the noise of the others.
-        noise *= 1.0 / max(1.0 - k / dof, 0.5)
-    return max(noise, 0.0)
-
-
-def noise_median(ratio: float) -> float:
-    """Median of the eigenvalues, other than 0, of noise of unit variance with d/n = ratio (Marchenko–Pastur).
-
-    >>> round(noise_median(1.0), 4), round(noise_median(1e-6), 3)
-    (0.6528, 1.0)
-    """
-    angle = (np.arange(4000) + 0.5) * (np.pi / 4000)
-    x = 1.0 + ratio - 2.0 * np.sqrt(ratio) * np.cos(angle)
-    share = np.cumsum(np.sin(angle) ** 2 / x)
-    return float(np.interp(0.5, (share - 0.5 * np.diff(share, prepend=0.0)) / share[-1], x))
 
 
 def spectrum_test(
@@ -219,7 +182,9 @@ def spectrum_test(
 
     Notes
     -----
-    The cost of a `PCA` with all components, and as much again for each scrambled table.
+    The cost of a `PCA` with all components, and as much again for each scrambled table. p-values are those of normal
+    noise, the same in every column. Noise with heavy tails, or of other sizes in other columns, has eigenvalues beyond
+    its edges: `above_scrambled` compares with columns that have just these tails and sizes.
 
     Examples
     --------
