@@ -188,3 +188,47 @@ def test_tables_without_noise():
     assert found.cosines.tolist() == [1.0]
     assert gm.spectrum_test(np.ones((4, 3))).significant == 0
     assert gm.spectrum_test([[1.0, 2.0]]).significant == 0
+
+
+def test_threes_are_above_scrambled_threes_only_at_first():
+    """The first singular values of one digit are above those of its scrambled pixels, the others below."""
+    digits = load_digits()
+    found = gm.spectrum_test(digits.data[digits.target == 3], scrambles=10)
+    null = found.scrambled.mean(axis=0)
+    first = found.above_scrambled
+    assert 4 <= first <= 10
+    assert (found.eigenvalues[:first] > null[:first]).all()
+    assert (found.eigenvalues[first + 1 : 40] < null[first + 1 : 40]).all()
+
+
+def pixels():
+    """Pixels of digits in units of their deviation, without those that are almost always blank."""
+    X = load_digits().data
+    X = X[:, X.std(axis=0) > 0]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Z[:, (Z**4).mean(axis=0) < 6.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scrambled_pixels_are_isotropic_and_a_spike_appears_beyond_the_root(seed):
+    """Many eigenvalues are above 1 and none is significant; a direction of strength β is seen from √(d/n)."""
+    rng = np.random.default_rng(seed)
+    X = rng.permuted(pixels(), axis=0)
+    n, d = X.shape
+    root = np.sqrt(d / n)
+    v = rng.standard_normal(d)
+    v /= np.linalg.norm(v)
+    g = rng.standard_normal(n)
+    g /= g.std()
+    none = gm.spectrum_test(X, scrambles=0, level=1e-3)
+    assert none.significant == 0
+    assert none.noise == pytest.approx(1.0, abs=0.01)
+    assert (none.eigenvalues > 1.0).sum() > d / 3
+    assert none.eigenvalues[0] == pytest.approx((1 + root) ** 2, rel=0.06)
+    assert none.threshold == pytest.approx(1 + root, rel=0.02)
+    for times, seen in ((0.3, 0), (0.6, 0), (2.5, 1), (4.0, 1)):
+        found = gm.spectrum_test(X + np.sqrt(times * root) * np.outer(g, v), scrambles=0, level=1e-3)
+        assert found.significant == seen
+        if seen:
+            h = times * root
+            assert found.eigenvalues[0] == pytest.approx((1 + h) * (1 + root**2 / h), rel=0.13)
