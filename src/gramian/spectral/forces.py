@@ -134,7 +134,7 @@ def _flat(
 def _deep(
     Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any
 ) -> float:  # pragma: no cover - compiled
-    """The same in any number of dimensions, Y and push (r, n): each row with all others, so that half the sum counts."""
+    """The same in any number of dimensions, Y and push (r, n): each row with all others, half the sum counts."""
     r, n = Y.shape
     one = np.float32(1.0)
     q = np.empty(n, np.float32)

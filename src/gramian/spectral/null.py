@@ -67,7 +67,7 @@ class SpectrumTest:
     @cached_property
     def spikes(self) -> Floats:
         """Variances behind the significant eigenvalues, less what noise adds to each."""
-        if self.noise <= 0:
+        if not 0 < self.noise < np.inf:
             return self.eigenvalues[: self.significant] / max(self.divided, 1e-300)
         x = self.eigenvalues[: self.significant] / (self.divided * self.noise)
         ratio = self.d / (self.n - 1.0)
@@ -77,6 +77,8 @@ class SpectrumTest:
     @cached_property
     def cosines(self) -> Floats:
         """|cos| of the angle that is expected between each significant component and the direction behind it."""
+        if self.noise == np.inf:
+            return np.full(self.significant, np.nan)
         if self.noise <= 0:
             return np.ones(self.significant)
         ratio = self.d / (self.n - 1.0)
@@ -89,7 +91,8 @@ class SpectrumTest:
         if self.scrambled is None:
             return None
         m = min(self.scrambled.shape[1], len(self.eigenvalues))
-        above = self.eigenvalues[:m] > np.quantile(self.scrambled[:, :m], 0.95, axis=0)
+        with np.errstate(invalid="ignore"):  # of values beyond the range of numbers none is above another
+            above = self.eigenvalues[:m] > np.quantile(self.scrambled[:, :m], 0.95, axis=0)
         return m if above.all() else int(above.argmin())
 
     def __str__(self) -> str:
@@ -105,7 +108,7 @@ class SpectrumTest:
             lines.append(f"{self.above_scrambled} are above those of scrambled columns")
         lines.append("   #  eigenvalue   share   p-value    behind it  |cos|")
         for i in range(min(SHOWN, len(self.eigenvalues))):
-            share = self.eigenvalues[i] / self.total if self.total > 0 else 0.0
+            share = self.eigenvalues[i] / self.total if 0 < self.total < np.inf else 0.0
             line = f"{i + 1:4d}  {self.eigenvalues[i]:10.4g}  {share:6.1%}  {self.p_values[i]:8.2g}"
             if i < self.significant:
                 line += f"   {self.spikes[i]:10.4g}  {self.cosines[i]:5.3f}"
@@ -129,11 +132,14 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
     known[found.rank :] = 0.0
     divisor = max(n - ddof, 1e-300)
     with np.errstate(over="ignore", under="ignore"):
-        unit = float(np.ldexp(1.0, 2 * found.exponent))
+
+        def whole(value: Any) -> Any:
+            return np.ldexp(value, 2 * found.exponent)
+
         divided = dof / divisor
-        total = found.total * unit / divisor
+        total = float(whole(found.total / divisor))
         if count == 0 or dof <= 0 or found.values[0] <= 0:
-            values = known * unit / divisor
+            values = whole(known / divisor)
             return SpectrumTest(
                 values, 0.0, (0.0, 0.0), 0.0, np.ones(count), 0, level, n, d, max(divided, 0.0), total
             )  # fmt: skip
@@ -144,10 +150,11 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
         significant = count if shown.all() else int(shown.argmin())
         ratio = d / dof
         low, high = (1.0 - np.sqrt(ratio)) ** 2, (1.0 + np.sqrt(ratio)) ** 2
-        edges = (float(noise * low * unit * divided), float(noise * high * unit * divided))
-        threshold = float(noise * (1.0 + np.sqrt(ratio)) * unit)
+        edges = (float(whole(noise * low * divided)), float(whole(noise * high * divided)))
+        threshold = float(whole(noise * (1.0 + np.sqrt(ratio))))
         return SpectrumTest(
-            values * unit * divided, noise * unit, edges, threshold, p_values, significant, level, n, d, divided, total
+            whole(values * divided), float(whole(noise)), edges, threshold, p_values, significant, level, n, d, divided,
+            total,
         )  # fmt: skip
 
 
@@ -222,7 +229,8 @@ def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:
     """Eigenvalues of the covariance of the table with every column in an order of its own."""
     found = principal(scan(scrambled(rows.collect().X, rng)), None, "auto", 0)
     values = found.values[: max(found.most, 0)] / found.weight
-    return np.asarray(np.ldexp(values, 2 * found.exponent))
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.ldexp(values, 2 * found.exponent))
 
 
 def scrambled(X: Any, rng: np.random.Generator) -> Any:
