@@ -118,7 +118,7 @@ def _flat(
             FH[j] = v
         FX[i] += fx
         FH[i] += fh
-        near += z
+        near += float(z)
         fx, fh = zero, zero
         for place in range(begins[i], begins[i + 1]):
             j = index[place]
