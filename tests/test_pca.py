@@ -213,6 +213,10 @@ def test_number_of_components():
         for criterion in ("edge", "likelihood", "bcv"):
             assert gm.PCA(criterion=criterion).fit(Y).n_components_ == 4
     assert gm.PCA().fit(rng.standard_normal((200, 20))).n_components_ >= 1
+    many = rng.standard_normal((400, 60)) + 5.0 * rng.standard_normal((400, 28)) @ rng.standard_normal((28, 60))
+    assert gm.PCA(criterion="likelihood").fit(many).n_components_ == 28
+    assert 28 <= gm.PCA().fit(many).n_components_ <= 29  # noise is significant once in twenty tables
+    assert 28 <= gm.PCA(criterion="bcv").fit(many).n_components_ <= 30
 
 
 def test_bi_cross_validation_by_hand():

@@ -1,6 +1,7 @@
 """The null of a spectrum: Tracy–Widom against Painlevé II, Marchenko–Pastur and BBP against simulation, digits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.integrate import quad, solve_ivp
@@ -164,6 +165,10 @@ def test_sources_and_weights():
     same = gm.spectrum_test(X, scrambles=2, random_state=3).scrambled
     np.testing.assert_array_equal(same, gm.spectrum_test(X, scrambles=2, random_state=3).scrambled)
     assert gm.spectrum_test(X, scrambles=1, random_state=np.random.RandomState(0)).scrambled.shape == (1, 20)
+    table = pd.DataFrame(X).rename(columns=str).assign(kind=["a", "b"] * 150)
+    of_rows = gm.spectrum_test(gm.scan(table, target="kind"), scrambles=2)
+    np.testing.assert_array_equal(of_rows.eigenvalues, gm.spectrum_test(X, scrambles=0).eigenvalues)
+    assert of_rows.scrambled.shape == (2, 20)
     with pytest.raises(ValueError, match="hold their weights"):
         gm.spectrum_test(gm.moments(X), sample_weight=w)
     with pytest.raises(ValueError, match="level is 2"):

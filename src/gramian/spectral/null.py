@@ -12,6 +12,7 @@ from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
 from gramian.spectral.noise import noise_of
 from gramian.spectral.principal import Principal, principal
+from gramian.spectral.reading import without_target
 from gramian.statistics import Moments, Triangle
 
 Floats = NDArray[np.float64]
@@ -210,7 +211,7 @@ def spectrum_test(
         if sample_weight is not None:
             raise ValueError("Moments hold their weights: give sample_weight to gm.moments itself.")
         return null_of(principal(X, None, "auto", 0), level=level)
-    rows = scan(X, sample_weight=sample_weight)
+    rows = without_target(scan(X, sample_weight=sample_weight))
     found = null_of(principal(rows, None, "auto", 0), level=level)
     if repeats == 0 or rows.weighted or rows.n < 2:
         return found
