@@ -231,6 +231,9 @@ def test_sampled_landmarks(weighted, monkeypatch):
 
 def test_equal_rows_and_kernels_in_a_search():
     X = table(11, 25)
+    given = gm.PCA(kernel=RBF(2.0)).fit(X.astype(object))  # numbers, whatever holds them
+    np.testing.assert_allclose(given.transform(X), gm.PCA(kernel=RBF(2.0)).fit(X).transform(X))
+    assert given.inverse_transform(given.transform(X)).shape == X.shape
     twice, once = gm.PCA(3, kernel=RBF(2.0)).fit(np.repeat(X, 2, axis=0)), gm.PCA(3, kernel=RBF(2.0)).fit(X)
     np.testing.assert_allclose(twice.variances_, once.variances_, rtol=1e-9)
     np.testing.assert_allclose(np.abs(twice.transform(X)), np.abs(once.transform(X)), atol=1e-7)
