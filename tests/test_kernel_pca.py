@@ -8,6 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_circles
 from sklearn.decomposition import KernelPCA as Peer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import gramian as gm
 from gramian.kernels import RBF, Linear, Polynomial, Precomputed, Spectrum
@@ -205,3 +207,38 @@ def test_what_is_refused():
     assert changed.kernel == RBF(2.0)
     assert not hasattr(gm.PCA(2).fit(X), "dual_coef_")
     assert not hasattr(model.set_params(kernel=None).fit(X), "kernel_")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sampled_landmarks(weighted, monkeypatch):
+    """Where a factor of all rows would not fit, landmarks are sampled and rows are multiplied block by block."""
+    X, new = table(9, 400), table(10, 15)
+    w = np.random.default_rng(0).integers(0, 3, 400).astype(float) if weighted else None
+    exact = gm.PCA(3, kernel=RBF(4.0)).fit(X, sample_weight=w)
+    monkeypatch.setattr(kernel_pca, "MOST_CELLS", 0)
+    near = gm.PCA(3, kernel=RBF(4.0), rank=150).fit(X, sample_weight=w)
+    np.testing.assert_allclose(near.variances_, exact.variances_, rtol=1e-3)
+    for given in (X, new):
+        np.testing.assert_allclose(np.abs(near.transform(given)), np.abs(exact.transform(given)), atol=0.02)
+    np.testing.assert_allclose(np.average(near.transform(X), axis=0, weights=w), 0.0, atol=1e-8)
+    np.testing.assert_allclose(np.average(near.transform(X) ** 2, axis=0, weights=w), near.variances_, rtol=1e-6)
+    assert near.certificate_.holds
+    assert near.certificate_.through == "landmarks"
+    assert np.isfinite(near.inverse_transform(near.transform(new))).all()
+    assert gm.PCA(0.8, kernel=RBF(4.0), rank=150).fit(X, sample_weight=w).n_components_ <= 10
+    assert gm.PCA(kernel=RBF(4.0), rank=150).fit(X, sample_weight=w).n_components_ >= 1
+
+
+def test_equal_rows_and_kernels_in_a_search():
+    X = table(11, 25)
+    given = gm.PCA(kernel=RBF(2.0)).fit(X.astype(object))  # numbers, whatever holds them
+    np.testing.assert_allclose(given.transform(X), gm.PCA(kernel=RBF(2.0)).fit(X).transform(X))
+    assert given.inverse_transform(given.transform(X)).shape == X.shape
+    twice, once = gm.PCA(3, kernel=RBF(2.0)).fit(np.repeat(X, 2, axis=0)), gm.PCA(3, kernel=RBF(2.0)).fit(X)
+    np.testing.assert_allclose(twice.variances_, once.variances_, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(twice.transform(X)), np.abs(once.transform(X)), atol=1e-7)
+    X, y = make_circles(150, factor=0.3, noise=0.05, random_state=0)
+    pipe = make_pipeline(gm.PCA(3, kernel=RBF(1.0)), gm.LogisticRegression(alpha=1e-3))
+    search = GridSearchCV(pipe, {"pca__kernel__length_scale": [0.5, 50.0], "pca__n_components": [2, 4]}, cv=3).fit(X, y)
+    assert search.best_params_["pca__kernel__length_scale"] == 0.5
+    assert search.best_score_ > 0.95

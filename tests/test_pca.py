@@ -7,10 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA as Peer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import gramian as gm
+from gramian.spectral import principal
 
 SOLVERS = ("moments", "dual", "svd", "krylov")
 
@@ -147,6 +151,21 @@ def test_columns_beyond_the_range_of_squares():
             np.testing.assert_allclose(model.variance_shares_, reference.variance_shares_[:3], rtol=1e-9)
             np.testing.assert_allclose(model.components_, reference.components_[:3], atol=1e-7)
             np.testing.assert_allclose(model.transform(X * unit) / unit, reference.transform(X)[:, :3], atol=1e-6)
+            np.testing.assert_allclose(model.singular_values_ / unit, reference.singular_values_[:3], rtol=1e-9)
+            assert "beyond the range" in model.certificate_.note
+            assert str(model.null_)
+            assert str(gm.spectrum_test(X * unit, scrambles=1))
+            assert str(model.summary())
+            assert not np.isnan(model.reconstruction_error())
+            with pytest.raises(ValueError, match="other units"):
+                model.score(X * unit)
+            white = gm.PCA(3, solver=solver, whiten=True).fit(X * unit)
+            T = white.transform(X * unit)
+            np.testing.assert_allclose(T.std(axis=0), 1.0, rtol=1e-8)
+            back = white.inverse_transform(T) / unit
+            np.testing.assert_allclose(
+                back, gm.PCA(3).fit(X).inverse_transform(reference.transform(X)[:, :3]), atol=1e-6
+            )
 
 
 def test_a_mean_far_from_zero():
@@ -194,6 +213,10 @@ def test_number_of_components():
         for criterion in ("edge", "likelihood", "bcv"):
             assert gm.PCA(criterion=criterion).fit(Y).n_components_ == 4
     assert gm.PCA().fit(rng.standard_normal((200, 20))).n_components_ >= 1
+    many = rng.standard_normal((400, 60)) + 5.0 * rng.standard_normal((400, 28)) @ rng.standard_normal((28, 60))
+    assert gm.PCA(criterion="likelihood").fit(many).n_components_ == 28
+    assert 28 <= gm.PCA().fit(many).n_components_ <= 29  # noise is significant once in twenty tables
+    assert 28 <= gm.PCA(criterion="bcv").fit(many).n_components_ <= 30
 
 
 def test_bi_cross_validation_by_hand():
@@ -222,8 +245,6 @@ def test_bi_cross_validation_by_hand():
 
 
 def test_many_components_are_looked_for_step_by_step(monkeypatch):
-    from gramian.spectral import principal
-
     X = table(11, 300, 250)
     reference = gm.PCA(0.97).fit(X)
     monkeypatch.setattr(principal, "MOST", 0.0)
@@ -289,3 +310,79 @@ def test_what_is_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gm.PCA().fit(X.astype(np.float32))
+
+
+def large_sparse(seed, n=360, d=330):
+    """Sparse, with a few strong directions."""
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=0.3, rng=rng, format="csr")
+    groups = rng.integers(0, 6, n)
+    strong = sp.csr_array((rng.uniform(1.0, 3.0, n), (np.arange(n), groups)), shape=(n, d))
+    return sp.csr_array(X + strong)
+
+
+def test_large_sparse_tables_stay_sparse(monkeypatch):
+    X = large_sparse(0)
+    Z = X.toarray() - np.asarray(X.mean(axis=0))
+    monkeypatch.setattr(principal, "SPARSE_FULL", 300)
+    monkeypatch.setattr(sp.csr_array, "toarray", None)
+    monkeypatch.setattr(sp.csr_matrix, "toarray", None)
+    model = gm.PCA(5).fit(X)
+    assert model.solver_.name == "block Krylov"
+    assert "sparse and large" in model.solver_.reason
+    values, V = np.linalg.eigh(Z.T @ Z / len(Z))
+    np.testing.assert_allclose(model.variances_, values[::-1][:5], rtol=1e-9)
+    V = V[:, ::-1][:, :5].T
+    np.testing.assert_allclose(model.components_, aligned(V, model.components_), atol=1e-6)
+    np.testing.assert_allclose(model.variance_shares_, values[::-1][:5] / values.sum(), rtol=1e-9)
+    np.testing.assert_allclose(model.noise_variance_, values[:-5].mean(), rtol=1e-8)
+    np.testing.assert_allclose(model.transform(X), Z @ model.components_.T, atol=1e-9)
+    assert model.certificate_.holds
+    w = np.random.default_rng(1).integers(0, 3, len(Z))
+    weighted = gm.PCA(3).fit(X, sample_weight=w)
+    again = gm.PCA(3).fit(X[np.repeat(np.arange(len(Z)), w)])
+    assert weighted.solver_.name == again.solver_.name == "block Krylov"
+    np.testing.assert_allclose(weighted.variances_, again.variances_, rtol=1e-8)
+    np.testing.assert_allclose(weighted.components_, again.components_, atol=1e-6)
+    auto = gm.PCA().fit(X)
+    assert 5 <= auto.n_components_ <= 8
+    assert auto.null_.noise == pytest.approx(values[: -auto.n_components_].mean(), rel=0.1)
+
+
+def test_pipelines_and_searches():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    search = GridSearchCV(
+        make_pipeline(gm.PCA(whiten=True), gm.LogisticRegression(alpha=0.01)),
+        {"pca__n_components": [2, 0.8, "auto"], "pca__criterion": ["edge"]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["pca__n_components"] != 2
+    assert search.best_score_ > 0.8
+    by_density = GridSearchCV(gm.PCA(), {"n_components": [1, 5, 15]}, cv=3).fit(X[:, X.std(axis=0) > 1.0])
+    assert by_density.best_params_["n_components"] > 1  # the score is the mean log-density of rows left out
+    frame = pd.DataFrame(X[:, 18:30], columns=[f"pixel {j}" for j in range(12)])
+    pipe = make_pipeline(gm.StandardScaler(), gm.PCA(3)).set_output(transform="pandas").fit(frame)
+    found = pipe.transform(frame)
+    assert list(found.columns) == ["pca0", "pca1", "pca2"] == list(pipe.get_feature_names_out())
+    np.testing.assert_array_equal(found.index, frame.index)
+    copy = pickle.loads(pickle.dumps(clone(pipe).fit(frame)))
+    pd.testing.assert_frame_equal(copy.transform(frame), found)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_equal_rows_constant_columns_and_few_rows(solver):
+    X = table(14, 12, 5)
+    twice = gm.PCA(4, solver=solver).fit(np.repeat(X, 3, axis=0))
+    once = gm.PCA(4, solver=solver).fit(X)
+    np.testing.assert_allclose(twice.variances_, once.variances_, rtol=1e-9)
+    np.testing.assert_allclose(twice.components_, once.components_, atol=1e-7)
+    wider = gm.PCA(4, solver=solver).fit(np.c_[X, np.full(12, 1e6), np.full(12, 0.1)])
+    np.testing.assert_allclose(wider.variances_, once.variances_, rtol=1e-9)
+    np.testing.assert_allclose(wider.components_[:, 5:], 0.0, atol=1e-9)
+    two = gm.PCA(2, solver=solver).fit(X[:2])
+    np.testing.assert_allclose(two.variances_, [((X[0] - X[1]) ** 2).sum() / 4, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(two.inverse_transform(two.transform(X[:2])), X[:2], atol=1e-9)
+    single = gm.PCA(3, solver=solver).fit(X.astype(np.float32))
+    np.testing.assert_allclose(single.variances_, once.variances_[:3], rtol=1e-5)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32

@@ -1,6 +1,7 @@
 """The null of a spectrum: Tracy–Widom against Painlevé II, Marchenko–Pastur and BBP against simulation, digits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.integrate import quad, solve_ivp
@@ -8,7 +9,8 @@ from scipy.special import airy
 from sklearn.datasets import load_digits
 
 import gramian as gm
-from gramian.spectral.null import noise_median, scrambled
+from gramian.spectral.noise import noise_median
+from gramian.spectral.null import scrambled
 from gramian.spectral.tracy_widom import tracy_widom
 
 
@@ -59,13 +61,44 @@ def test_noise_fills_the_law_of_marchenko_and_pastur(n, d):
     assert len(found.eigenvalues) == len(found.p_values) == min(n - 1, d)
     assert found.threshold == pytest.approx(found.noise * (1 + np.sqrt(d / (n - 1))), rel=1e-12)
     values = np.linalg.svd(rng.standard_normal((800, 200)), compute_uv=False) ** 2 / 800
-    assert np.median(values) == pytest.approx(noise_median(0.25), rel=0.02)
+    assert np.median(values) == pytest.approx(noise_median(0.25)[0], rel=0.02)
 
 
-def test_level_is_kept():
+@pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 5), (120, 40), (40, 40), (30, 200), (3, 30)])
+def test_p_values_of_noise_are_uniform(n, d):
     rng = np.random.default_rng(1)
-    hits = sum(gm.spectrum_test(rng.standard_normal((120, 40)), scrambles=0).significant > 0 for _ in range(200))
-    assert hits <= 22  # 10 are expected; more than 22 once in ten thousand
+    p = np.array([gm.spectrum_test(rng.standard_normal((n, d)), scrambles=0).p_values[0] for _ in range(300)])
+    # Each bound is crossed by chance once in about ten thousand.
+    assert 2 <= (p < 0.05).sum() <= 32
+    assert 10 <= (p < 0.1).sum() <= 52
+    assert 115 <= (p < 0.5).sum() <= 190
+
+
+def test_noise_beside_many_directions():
+    """As many as half of the directions leave the estimate of the noise as it is."""
+    rng = np.random.default_rng(4)
+    for n, d, r in ((400, 60, 20), (60, 400, 20), (1000, 8, 4), (100, 5, 2), (300, 4, 1)):
+        X = rng.standard_normal((n, d)) + 3.0 * rng.standard_normal((n, r)) @ rng.standard_normal((r, d))
+        found = gm.spectrum_test(X, scrambles=0, level=1e-3)
+        assert found.significant == r
+        assert found.noise == pytest.approx(1.0, abs=0.12)
+        assert (np.diff(found.p_values) >= 0).all()
+    # a group that hides itself in the mean: each is compared with the others set aside
+    X = rng.standard_normal((500, 10))
+    X[:, :4] *= 2.0
+    found = gm.spectrum_test(X, scrambles=0, level=1e-3)
+    assert found.significant == 4
+    assert (found.p_values[:4] < 1e-10).all()
+
+
+def test_noise_of_unequal_size():
+    """No half of the values looks like noise: the median is taken, so that small columns do not make others large."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((400, 60)) * np.where(np.arange(60) < 40, 1.0, 0.05)
+    found = gm.spectrum_test(X, scrambles=5)
+    assert found.noise > 0.7
+    assert found.significant < 15
+    assert found.above_scrambled == 0  # the remedy: scrambled columns keep their sizes
 
 
 def spiked(seed, n, d, variance):
@@ -132,6 +165,10 @@ def test_sources_and_weights():
     same = gm.spectrum_test(X, scrambles=2, random_state=3).scrambled
     np.testing.assert_array_equal(same, gm.spectrum_test(X, scrambles=2, random_state=3).scrambled)
     assert gm.spectrum_test(X, scrambles=1, random_state=np.random.RandomState(0)).scrambled.shape == (1, 20)
+    table = pd.DataFrame(X).rename(columns=str).assign(kind=["a", "b"] * 150)
+    of_rows = gm.spectrum_test(gm.scan(table, target="kind"), scrambles=2)
+    np.testing.assert_array_equal(of_rows.eigenvalues, gm.spectrum_test(X, scrambles=0).eigenvalues)
+    assert of_rows.scrambled.shape == (2, 20)
     with pytest.raises(ValueError, match="hold their weights"):
         gm.spectrum_test(gm.moments(X), sample_weight=w)
     with pytest.raises(ValueError, match="level is 2"):
@@ -156,3 +193,47 @@ def test_tables_without_noise():
     assert found.cosines.tolist() == [1.0]
     assert gm.spectrum_test(np.ones((4, 3))).significant == 0
     assert gm.spectrum_test([[1.0, 2.0]]).significant == 0
+
+
+def test_threes_are_above_scrambled_threes_only_at_first():
+    """The first singular values of one digit are above those of its scrambled pixels, the others below."""
+    digits = load_digits()
+    found = gm.spectrum_test(digits.data[digits.target == 3], scrambles=10)
+    null = found.scrambled.mean(axis=0)
+    first = found.above_scrambled
+    assert 4 <= first <= 10
+    assert (found.eigenvalues[:first] > null[:first]).all()
+    assert (found.eigenvalues[first + 1 : 40] < null[first + 1 : 40]).all()
+
+
+def pixels():
+    """Pixels of digits in units of their deviation, without those that are almost always blank."""
+    X = load_digits().data
+    X = X[:, X.std(axis=0) > 0]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Z[:, (Z**4).mean(axis=0) < 6.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scrambled_pixels_are_isotropic_and_a_spike_appears_beyond_the_root(seed):
+    """Many eigenvalues are above 1 and none is significant; a direction of strength β is seen from √(d/n)."""
+    rng = np.random.default_rng(seed)
+    X = rng.permuted(pixels(), axis=0)
+    n, d = X.shape
+    root = np.sqrt(d / n)
+    v = rng.standard_normal(d)
+    v /= np.linalg.norm(v)
+    g = rng.standard_normal(n)
+    g /= g.std()
+    none = gm.spectrum_test(X, scrambles=0, level=1e-3)
+    assert none.significant == 0
+    assert none.noise == pytest.approx(1.0, abs=0.01)
+    assert (none.eigenvalues > 1.0).sum() > d / 3
+    assert none.eigenvalues[0] == pytest.approx((1 + root) ** 2, rel=0.06)
+    assert none.threshold == pytest.approx(1 + root, rel=0.02)
+    for times, seen in ((0.3, 0), (0.6, 0), (2.5, 1), (4.0, 1)):
+        found = gm.spectrum_test(X + np.sqrt(times * root) * np.outer(g, v), scrambles=0, level=1e-3)
+        assert found.significant == seen
+        if seen:
+            h = times * root
+            assert found.eigenvalues[0] == pytest.approx((1 + h) * (1 + root**2 / h), rel=0.13)

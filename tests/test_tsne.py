@@ -1,5 +1,6 @@
 """t-SNE: similarities and forces against their definitions, maps against scikit-learn's, and its engines."""
 
+import pickle
 import sys
 import types
 
@@ -155,10 +156,46 @@ def test_opentsne_where_it_is_installed_and_asked_for(monkeypatch):
     model = gm.TSNE(perplexity=5, engine="opentsne", max_iter=600).fit(X)
     assert asked["early_exaggeration_iter"] + asked["n_iter"] == 600
     assert asked["perplexity"] == 5
+    assert asked["learning_rate"] == "auto"
+    gm.TSNE(perplexity=5, engine="opentsne", learning_rate=10.0).fit(X)
+    assert asked["learning_rate"] == 40.0
     assert model.transform(X[:3]).shape == (3, 2)
     assert np.isfinite(model.kl_)
     with pytest.raises(ValueError, match="at most 2"):
         gm.TSNE(3, perplexity=5, engine="opentsne").fit(X)
+    with pytest.raises(ValueError, match="a third of n - 1"):
+        gm.TSNE(perplexity=20, engine="opentsne").fit(X)
+
+
+def test_opentsne_itself():
+    pytest.importorskip("openTSNE")
+    X, y = clusters(3, n=260)
+    given = {"perplexity": 15, "engine": "opentsne"}
+    with gm.threads(1):
+        model, again = gm.TSNE(**given).fit(X[:200]), gm.TSNE(**given).fit(X[:200])
+        assert_array_equal(model.embedding_, again.embedding_)
+        places = again.embedding_.copy()
+        near = np.abs(again.transform(X[:200]) - again.embedding_)
+        assert np.median(near) < 0.05 * places.std()  # rows of the fit come near to where they are
+        assert_array_equal(again.embedding_, places)
+        assert_array_equal(model.transform(X[200:]), again.transform(X[200:]))
+        assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X[200:]), model.transform(X[200:]))
+        far = gm.TSNE(**given).fit(X[:200] * 2.0**700)
+        assert_array_equal(far.embedding_, model.embedding_)
+        assert_array_equal(far.transform(X[200:] * 2.0**700), model.transform(X[200:]))
+    assert_allclose(model.kl_, divergence(model.embedding_, affinities(X[:200], 15.0).toarray())[0], rtol=1e-8)
+    assert model.kl_ <= 1.3 * gm.TSNE(perplexity=15).fit(X[:200]).kl_
+    assert KNeighborsClassifier(5).fit(model.embedding_, y[:200]).score(model.transform(X[200:]), y[200:]) > 0.9
+
+
+def test_units_and_offsets_do_not_matter():
+    X, _ = clusters(4, n=60, d=20)
+    X = np.round(X * 2.0**10) / 2.0**10  # an offset then rounds nothing
+    given = {"perplexity": 8, "max_iter": 250}
+    P = affinities(X - X.mean(axis=0), 8.0).toarray()
+    for changed in (X * 2.0**600, X * 2.0**-600, X + 2.0**30):
+        model = gm.TSNE(**given).fit(changed)
+        assert_allclose(model.kl_, divergence(model.embedding_, P)[0], rtol=1e-6)
 
 
 def test_starts_sources_and_threads():

@@ -44,7 +44,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
     def summary(self) -> Summary:
         """How far the map spreads along each of its axes, and how good it is."""
         check_is_fitted(self)
-        spread = self.embedding_.std(axis=0)
+        size = float(np.abs(self.embedding_).max(initial=0.0)) or 1.0
+        spread = (self.embedding_ / size).std(axis=0) * size
         columns: dict[str, Any] = {"name": np.array([f"axis {j}" for j in range(len(spread))]), "spread": spread}
         facts = {"n": len(self.embedding_), **self._facts()}
         return Summary(type(self).__name__, columns, facts, [str(self.certificate_)])

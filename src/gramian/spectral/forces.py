@@ -20,12 +20,20 @@ class Forces:
     """Of similarities P in a map: Kullback–Leibler divergence KL(P ‖ Q), q_ij = (1 + ‖y_i − y_j‖²)⁻¹ / Z."""
 
     P: sp.csr_matrix
+    rows: NDArray[np.int64]  # of the numbers of P
+    certain: float  # Σ p log p
     compiled: tuple[Any, Any, Any]
 
     @classmethod
     def of(cls, P: sp.csr_matrix) -> "Forces":
         # Unsigned, because a place that might be negative keeps the loop from running on vectors.
-        return cls(P, (P.indptr.astype(np.uint64), P.indices.astype(np.uint32), P.data.astype(SINGLE)))
+        rows, p = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr)), P.data[P.data > 0]
+        return cls(
+            P,
+            rows,
+            float(p @ np.log(p)),
+            (P.indptr.astype(np.uint64), P.indices.astype(np.uint32), P.data.astype(SINGLE)),
+        )
 
     def gradient(self, Y: Floats, exaggeration: float = 1.0) -> tuple[Floats, float, float]:
         """4 Σ_j (exaggeration p_ij − q_ij) (1 + ‖y_i − y_j‖²)⁻¹ (y_i − y_j), the norm of its pulling half, and Z.
@@ -33,24 +41,29 @@ class Forces:
         Pairs in single precision, rows in double.
         """
         n, r = Y.shape
-        columns = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=SINGLE)
-        pull, push, near = np.empty((n, r)), np.empty((n, r)), np.empty(n)
+        columns = np.ascontiguousarray(Y.T)
+        columns = (columns - columns.mean(axis=1)[:, None]).astype(SINGLE)
+        pull = np.empty((n, r))
         loop = _flat if r == 2 else _deep
 
-        def part(i: int) -> None:
-            loop(columns, *self.compiled, i, min(i + PANEL, n), pull, push, near)
+        def part(i: int) -> tuple[Any, float]:
+            force = np.zeros((r, n), dtype=SINGLE)
+            near = loop(columns, *self.compiled, i, min(i + PANEL, n), pull, force)
+            return force, near
 
-        parallel_map(part, range(0, n, PANEL))
-        Z = max(float(near.sum()), 1e-300)
-        return 4.0 * (exaggeration * pull - push / Z), 4.0 * float(np.linalg.norm(pull)), Z
+        parts = parallel_map(part, range(0, n, PANEL))
+        Z = max(2.0 * float(sum(near for _, near in parts)), 1e-300)
+        push = np.zeros((r, n))
+        for force, _ in parts:
+            push += force
+        return 4.0 * (exaggeration * pull - push.T / Z), 4.0 * float(np.linalg.norm(pull)), Z
 
     def divergence(self, Y: Floats, Z: float) -> float:
         """KL(P ‖ Q), given the sum of all pairs."""
-        P, used = self.P, self.P.data > 0
-        rows = np.repeat(np.arange(len(Y)), np.diff(P.indptr))[used]
-        squares = ((Y[rows] - Y[P.indices[used]]) ** 2).sum(axis=1)
-        p = P.data[used]
-        return float(p @ (np.log(p) + np.log1p(squares)) + np.log(Z))
+        squares = np.zeros(len(self.rows))
+        for column in np.ascontiguousarray(Y.T):
+            squares += (column[self.rows] - column[self.P.indices]) ** 2
+        return self.certain + float(self.P.data @ np.log1p(squares)) + float(np.log(Z))
 
     def exact(self, Y: Floats) -> tuple[float, Floats, float]:
         """KL(P ‖ Q), its gradient, and the norm of the half that pulls, in double precision and not by the loops."""
@@ -68,34 +81,44 @@ class Forces:
 
         found = parallel_map(part, range(0, n, PANEL))
         Z = float(sum(near for near, _ in found))
-        rows = np.repeat(np.arange(n), np.diff(P.indptr))
-        difference = Y[rows] - Y[P.indices]
+        difference = Y[self.rows] - Y[P.indices]
         pulled = P.data / (1.0 + (difference**2).sum(axis=1))
-        pull = np.column_stack([np.bincount(rows, pulled * c, n) for c in difference.T])
+        pull = np.column_stack([np.bincount(self.rows, pulled * c, n) for c in difference.T])
         push = np.concatenate([part for _, part in found])
         return self.divergence(Y, Z or 1.0), 4.0 * (pull - push / (Z or 1.0)), 4.0 * float(np.linalg.norm(pull))
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
 def _flat(
-    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any, near: Any
-) -> None:  # pragma: no cover - compiled
-    """Rows first … last − 1 of a map of two dimensions; Y is (2, n)."""
-    n = Y.shape[1]
+    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any
+) -> float:  # pragma: no cover - compiled
+    """Rows first … last − 1 of a map of two dimensions, Y and push (2, n); pairs with earlier rows are those rows'.
+
+    Gives the sum of (1 + ‖y_i − y_j‖²)⁻¹ over these pairs.
+    """
+    n = np.uint64(Y.shape[1])
     one, zero = np.float32(1.0), np.float32(0.0)
-    X, H = Y[0], Y[1]
+    X, H, FX, FH = Y[0], Y[1], push[0], push[1]
+    near = 0.0
     for i in range(first, last):
         x, h = X[i], H[i]
         z, fx, fh = zero, zero, zero
-        for j in range(n):
+        for j in range(np.uint64(i + 1), n):
             a, b = x - X[j], h - H[j]
             q = one / (one + a * a + b * b)
             z += q
             q *= q
-            fx += q * a
-            fh += q * b
-        near[i] = np.float64(z) - 1.0  # without the row itself
-        push[i, 0], push[i, 1] = fx, fh
+            a *= q
+            b *= q
+            fx += a
+            fh += b
+            # Both are read before either is written: the loop then runs on vectors.
+            u, v = FX[j] - a, FH[j] - b
+            FX[j] = u
+            FH[j] = v
+        FX[i] += fx
+        FH[i] += fh
+        near += float(z)
         fx, fh = zero, zero
         for place in range(begins[i], begins[i + 1]):
             j = index[place]
@@ -104,16 +127,18 @@ def _flat(
             fx += q * a
             fh += q * b
         pull[i, 0], pull[i, 1] = fx, fh
+    return near
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
 def _deep(
-    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any, near: Any
-) -> None:  # pragma: no cover - compiled
-    """The same in any number of dimensions; Y is (r, n)."""
+    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any
+) -> float:  # pragma: no cover - compiled
+    """The same in any number of dimensions, Y and push (r, n): each row with all others, half the sum counts."""
     r, n = Y.shape
     one = np.float32(1.0)
     q = np.empty(n, np.float32)
+    near = 0.0
     for i in range(first, last):
         q[:] = one
         for c in range(r):
@@ -124,14 +149,15 @@ def _deep(
         for j in range(n):
             q[j] = one / q[j]
             z += q[j]
-        near[i] = np.float64(z) - 1.0
+        near += 0.5 * (np.float64(z) - 1.0)  # without the row itself
         for c in range(r):
             here, force = Y[c, i], np.float32(0.0)
             for j in range(n):
                 force += q[j] * q[j] * (here - Y[c, j])
-            push[i, c] = force
+            push[c, i] = force
             force = np.float32(0.0)
             for place in range(begins[i], begins[i + 1]):
                 j = index[place]
                 force += p[place] * q[j] * (here - Y[c, j])
             pull[i, c] = force
+    return near

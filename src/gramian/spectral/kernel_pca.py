@@ -117,7 +117,7 @@ def kernel_axes(model: Any, X: Any, wanted: Any, sample_weight: Any) -> KernelAx
     kernel = kernel_of(model.kernel).fitted(X)
     refuse_invalid(kernel, X)
     points = read_points(model, X, kernel, reset=True)
-    inputs = vectors(X) if is_table(X) and not is_matrix(kernel) else None
+    inputs = vectors(X) if is_table(X) and not is_matrix(kernel) else points if isinstance(points, Vectors) else None
     if sample_weight is not None:
         weight = scan(np.zeros((len(points), 1)), sample_weight=sample_weight).collect().weight
     if weight is not None and not weight.all():

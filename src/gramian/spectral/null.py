@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from gramian._charted import Drawn
 from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
+from gramian.spectral.noise import noise_of
 from gramian.spectral.principal import Principal, principal
-from gramian.spectral.tracy_widom import largest_of_noise, tracy_widom
+from gramian.spectral.reading import without_target
 from gramian.statistics import Moments, Triangle
 
 Floats = NDArray[np.float64]
@@ -28,15 +29,16 @@ class SpectrumTest(Drawn):
     eigenvalues : array (m,)
         Of the covariance, decreasing (divisor Σw, or that of the `PCA` it belongs to).
     noise : float
-        Variance of the noise: the median eigenvalue over the median of the Marchenko–Pastur law, so that up to half of
-        the directions may be more than noise; or the mean of the eigenvalues that are not, where that is more.
+        Variance of the noise: the mean of the eigenvalues that are not significant; or the median of all over that of
+        the Marchenko–Pastur law, where it is clearly more. Up to half of the directions may be more than noise.
     edges : (low, high)
         Where the eigenvalues of such noise end (Marchenko–Pastur).
     threshold : float
         Variance that a direction must have for its eigenvalue to leave the noise: noise · (1 + √(d/n)) (Baik, Ben
         Arous, Péché).
     p_values : array (m,)
-        Of each eigenvalue, as the largest of noise (Tracy–Widom).
+        Of each eigenvalue, as the largest of noise in the directions that are left after those before it
+        (Tracy–Widom; the ratio of a value to its own mean is corrected for).
     significant : int
         Leading eigenvalues with p < `level`.
     level : float
@@ -67,7 +69,7 @@ class SpectrumTest(Drawn):
     @cached_property
     def spikes(self) -> Floats:
         """Variances behind the significant eigenvalues, less what noise adds to each."""
-        if self.noise <= 0:
+        if not 0 < self.noise < np.inf:
             return self.eigenvalues[: self.significant] / max(self.divided, 1e-300)
         x = self.eigenvalues[: self.significant] / (self.divided * self.noise)
         ratio = self.d / (self.n - 1.0)
@@ -77,6 +79,8 @@ class SpectrumTest(Drawn):
     @cached_property
     def cosines(self) -> Floats:
         """|cos| of the angle that is expected between each significant component and the direction behind it."""
+        if self.noise == np.inf:
+            return np.full(self.significant, np.nan)
         if self.noise <= 0:
             return np.ones(self.significant)
         ratio = self.d / (self.n - 1.0)
@@ -89,7 +93,8 @@ class SpectrumTest(Drawn):
         if self.scrambled is None:
             return None
         m = min(self.scrambled.shape[1], len(self.eigenvalues))
-        above = self.eigenvalues[:m] > np.quantile(self.scrambled[:, :m], 0.95, axis=0)
+        with np.errstate(invalid="ignore"):  # of values beyond the range of numbers none is above another
+            above = self.eigenvalues[:m] > np.quantile(self.scrambled[:, :m], 0.95, axis=0)
         return m if above.all() else int(above.argmin())
 
     def __str__(self) -> str:
@@ -105,7 +110,7 @@ class SpectrumTest(Drawn):
             lines.append(f"{self.above_scrambled} are above those of scrambled columns")
         lines.append("   #  eigenvalue   share   p-value    behind it  |cos|")
         for i in range(min(SHOWN, len(self.eigenvalues))):
-            share = self.eigenvalues[i] / self.total if self.total > 0 else 0.0
+            share = self.eigenvalues[i] / self.total if 0 < self.total < np.inf else 0.0
             line = f"{i + 1:4d}  {self.eigenvalues[i]:10.4g}  {share:6.1%}  {self.p_values[i]:8.2g}"
             if i < self.significant:
                 line += f"   {self.spikes[i]:10.4g}  {self.cosines[i]:5.3f}"
@@ -129,64 +134,30 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
     known[found.rank :] = 0.0
     divisor = max(n - ddof, 1e-300)
     with np.errstate(over="ignore", under="ignore"):
-        unit = float(np.ldexp(1.0, 2 * found.exponent))
+
+        def whole(value: Any) -> Any:
+            return np.ldexp(value, 2 * found.exponent)
+
         divided = dof / divisor
-        total = found.total * unit / divisor
+        total = float(whole(found.total / divisor))
         if count == 0 or dof <= 0 or found.values[0] <= 0:
-            values = known * unit / divisor
+            values = whole(known / divisor)
             return SpectrumTest(
                 values, 0.0, (0.0, 0.0), 0.0, np.ones(count), 0, level, n, d, max(divided, 0.0), total
             )  # fmt: skip
         values = known / dof
-        noise = _median_noise(values, dof, d) if found.complete else _mean_noise(values, found.total / dof, dof, d)
-        centre, scale = largest_of_noise(dof, d)
-        # Where there is no noise, whatever varies is more than that.
-        excess = (values / noise - centre) / scale if noise > 0 else np.where(values > 0, np.inf, -np.inf)
-        p_values = tracy_widom(excess)[1]
+        behind = noise_of(values, found.total / dof, dof, d, complete=found.complete)
+        noise, p_values = behind.variance, behind.p_values
         shown = p_values < level
         significant = count if shown.all() else int(shown.argmin())
         ratio = d / dof
         low, high = (1.0 - np.sqrt(ratio)) ** 2, (1.0 + np.sqrt(ratio)) ** 2
-        edges = (float(noise * low * unit * divided), float(noise * high * unit * divided))
-        threshold = float(noise * (1.0 + np.sqrt(ratio)) * unit)
+        edges = (float(whole(noise * low * divided)), float(whole(noise * high * divided)))
+        threshold = float(whole(noise * (1.0 + np.sqrt(ratio))))
         return SpectrumTest(
-            values * unit * divided, noise * unit, edges, threshold, p_values, significant, level, n, d, divided, total
+            whole(values * divided), float(whole(noise)), edges, threshold, p_values, significant, level, n, d, divided,
+            total,
         )  # fmt: skip
-
-
-def _median_noise(values: Floats, dof: float, d: int) -> float:
-    """The median over that of noise; or, where it is more, the mean of what is then left, which varies less."""
-    noise = float(np.median(values)) / noise_median(d / dof)
-    centre, scale = largest_of_noise(dof, d)
-    k = int((values > noise * (centre + 4.0 * scale)).sum())
-    if k == d or k >= dof:
-        return noise
-    return max(noise, float(values[k:].sum()) / (d - k) / (1.0 - k / dof))
-
-
-def _mean_noise(values: Floats, total: float, dof: float, d: int) -> float:
-    """From the trace less the leading values as long as these are more than noise: where the others are not known."""
-    noise = total / d
-    for k in range(1, min(len(values), d - 1) + 1):
-        centre, scale = largest_of_noise(dof, d - k + 1)
-        if (values[k - 1] / noise - centre) / scale < 1.0:
-            break
-        noise = float(total - values[:k].sum()) / (d - k)
-        # Large directions hold some of the noise of the others.
-        noise *= 1.0 / max(1.0 - k / dof, 0.5)
-    return max(noise, 0.0)
-
-
-def noise_median(ratio: float) -> float:
-    """Median of the eigenvalues, other than 0, of noise of unit variance with d/n = ratio (Marchenko–Pastur).
-
-    >>> round(noise_median(1.0), 4), round(noise_median(1e-6), 3)
-    (0.6528, 1.0)
-    """
-    angle = (np.arange(4000) + 0.5) * (np.pi / 4000)
-    x = 1.0 + ratio - 2.0 * np.sqrt(ratio) * np.cos(angle)
-    share = np.cumsum(np.sin(angle) ** 2 / x)
-    return float(np.interp(0.5, (share - 0.5 * np.diff(share, prepend=0.0)) / share[-1], x))
 
 
 def spectrum_test(
@@ -220,7 +191,9 @@ def spectrum_test(
 
     Notes
     -----
-    The cost of a `PCA` with all components, and as much again for each scrambled table.
+    The cost of a `PCA` with all components, and as much again for each scrambled table. p-values are those of normal
+    noise, the same in every column. Noise with heavy tails, or of other sizes in other columns, has eigenvalues beyond
+    its edges: `above_scrambled` compares with columns that have just these tails and sizes.
 
     Examples
     --------
@@ -239,7 +212,7 @@ def spectrum_test(
         if sample_weight is not None:
             raise ValueError("Moments hold their weights: give sample_weight to gm.moments itself.")
         return null_of(principal(X, None, "auto", 0), level=level)
-    rows = scan(X, sample_weight=sample_weight)
+    rows = without_target(scan(X, sample_weight=sample_weight))
     found = null_of(principal(rows, None, "auto", 0), level=level)
     if repeats == 0 or rows.weighted or rows.n < 2:
         return found
@@ -258,7 +231,8 @@ def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:
     """Eigenvalues of the covariance of the table with every column in an order of its own."""
     found = principal(scan(scrambled(rows.collect().X, rng)), None, "auto", 0)
     values = found.values[: max(found.most, 0)] / found.weight
-    return np.asarray(np.ldexp(values, 2 * found.exponent))
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.ldexp(values, 2 * found.exponent))
 
 
 def scrambled(X: Any, rng: np.random.Generator) -> Any:

@@ -79,7 +79,7 @@ def by_holding_out(rows: Rows, found: Principal, seed: int) -> tuple[int, Floats
     other = CountedFolds(FOLDS, seed + 1).labels(0, len(grams[0]))
     whole = np.sum(grams, axis=0)
     sizes = min(int((other != part).sum()) for part in range(FOLDS))
-    errors = np.zeros(min(sizes, min(n, d) - 1) // 2 + 1)
+    errors = np.zeros(min(sizes, min(n, d) - 1) + 1)
     for left in grams:
         for part in range(FOLDS):
             errors += _held_out(left, whole - left, other == part, len(errors) - 1)

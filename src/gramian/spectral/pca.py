@@ -152,6 +152,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             if found.complete and count >= found.rank:
                 left = 0.0
             self.variances_ = values / divisor
+            self._deviations = np.ldexp(np.sqrt(found.values[:count] / divisor), found.exponent)
             self.noise_variance_ = float(np.ldexp(left, 2 * found.exponent)) / divisor / max(found.d - count, 1)
         self._total = found.total
         self.variance_shares_ = found.values[:count] / found.total if found.total > 0 else np.zeros(count)
@@ -202,6 +203,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             notes.append(f"The rows vary in {rank} directions: {count - rank} of {count} components have variance 0.")
         elif found.through in ("moments", "dual") and found.blind(count):
             notes.append("Variances below 1e-14 of the largest are rounding: sums of squares cannot tell them.")
+        if found.total > 0 and not 0 < self.variances_[0] < np.inf:
+            notes.append("The variances are beyond the range of numbers; axes, shares and deviations are right.")
         if self.n_components == "auto" and self.criterion == "edge" and self.null_.significant == 0:
             notes.append("No component is more than noise; one is kept.")
         values = found.values[:count][: max(rank, 1)]
@@ -226,6 +229,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self.kernel_, self.n_components_, self.n_samples_ = axes.kernel, len(axes.values), axes.n
         self._ddof, self._weight, self._total = ddof, axes.weight, axes.total
         self.variances_ = axes.values / _divisor(axes.weight, ddof)
+        self._deviations = np.sqrt(self.variances_)
         self.variance_shares_ = axes.values / axes.total if axes.total > 0 else np.zeros(len(axes.values))
         self.dual_coef_ = axes.dual
         self.certificate_, self.solver_ = axes.certificate, axes.solver
@@ -254,7 +258,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     @property
     def singular_values_(self) -> Floats:
         """Of the centred rows (times √w)."""
-        return np.sqrt(self.variances_ * _divisor(self._weight, self._ddof))
+        return self._deviations * np.sqrt(_divisor(self._weight, self._ddof))
 
     @property
     def _n_features_out(self) -> int:
@@ -265,7 +269,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         check_is_fitted(self)
         if self._axes is not None:
             found = self._axes.coordinates(self, X)
-            return found / _deviations(self.variances_) if self.whiten else found
+            return found / _nonzero(self._deviations) if self.whiten else found
         rows = read(self, X, fitting=False)
         return coordinates(rows, self.components_, self.mean_, self._scales())
 
@@ -277,7 +281,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             raise ValueError(f"X has {rows.d} columns, and there are {self.n_components_} components.")
         if self._axes is not None:
             T = np.asarray(rows.collect().X, dtype=np.float64)
-            return self._axes.points_at(T * _deviations(self.variances_) if self.whiten else T)
+            return self._axes.points_at(T * _nonzero(self._deviations) if self.whiten else T)
         return points_at(rows, self.components_, self.mean_, self._scales())
 
     def reconstruction_error(self, X: Any = None) -> float:
@@ -290,7 +294,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             return self._axes.error(self, X)
         if X is None:
             left = max(self._total - float(self._found.values[: self.n_components_].sum()), 0.0)
-            return float(np.ldexp(left, 2 * self._found.exponent)) / self._weight
+            with np.errstate(over="ignore", under="ignore"):
+                return float(np.ldexp(left / self._weight, 2 * self._found.exponent))
         return error_of(read(self, X, fitting=False), self.components_, self.mean_)
 
     @available_if(_linear)
@@ -319,10 +324,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         return self._density().covariance()
 
     def _density(self) -> Density:
+        top, left = self._deviations[0], self.noise_variance_
+        if top > 0 and not (0 < self.variances_[0] < np.inf and left < np.inf):
+            raise ValueError("The squares of these rows are beyond the range of numbers: give them in other units.")
         return Density(self.components_, self.mean_, self.variances_, self.noise_variance_)
 
     def _scales(self) -> Floats | None:
-        return _deviations(self.variances_) if self.whiten else None
+        return _nonzero(self._deviations) if self.whiten else None
 
     def summary(self) -> Summary:
         """Components with their variances, as a table."""
@@ -353,7 +361,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_matrix(self.kernel)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self.kernel is None else ["float64"]
         return tags
 
 
@@ -377,6 +385,6 @@ def _divisor(weight: float, ddof: float) -> float:
     return weight - ddof
 
 
-def _deviations(variances: Floats) -> Floats:
+def _nonzero(deviations: Floats) -> Floats:
     """Standard deviations to divide by; 1 where there is nothing to divide."""
-    return np.where(variances > 0, np.sqrt(variances), 1.0)
+    return np.where(deviations > 0, deviations, 1.0)

@@ -15,7 +15,11 @@ def sums_or_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows | Moments |
             raise ValueError("Moments hold their weights: give sample_weight to gm.moments itself.")
         remember_columns(estimator, X.d, X.names)
         return X
-    rows = read(estimator, X, fitting=True, sample_weight=sample_weight)
-    if isinstance(rows, MemoryRows) and rows.target_names:  # what is not asked for need not be numbers
+    return without_target(read(estimator, X, fitting=True, sample_weight=sample_weight))
+
+
+def without_target(rows: Rows) -> Rows:
+    """The same rows alone: what is not asked for need not be numbers."""
+    if isinstance(rows, MemoryRows) and rows.target_names:
         return MemoryRows(rows.X, None, rows.weight, names=rows.names)
     return rows

@@ -18,6 +18,7 @@ LOWEST = -10.0  # below, F₁ is less than 1e-18
 MIDDLE = 3.0  # up to here F₁ is interpolated: 1 − F₁ is not small
 HIGHEST = 100.0  # above, 1 − F₁ is no float
 DEGREE = 80
+TAIL_DEGREE = 24
 
 
 def tracy_widom(s: Any) -> tuple[Floats, Floats]:
@@ -33,10 +34,20 @@ def tracy_widom(s: Any) -> tuple[Floats, Floats]:
     if usual.any():
         below[usual] = np.clip(_polynomial()(given[usual]), 0.0, 1.0)
         above[usual] = 1.0 - below[usual]
-    for i in np.flatnonzero(given > MIDDLE):
-        logarithm = _logarithm(float(given[i])) if given[i] < HIGHEST else 0.0
-        below[i], above[i] = np.exp(logarithm), -np.expm1(logarithm)
+    far = (given > MIDDLE) & (given < HIGHEST)
+    if far.any():
+        above[far] = np.exp(_tail(given[far]))
+    above[given >= HIGHEST] = 0.0
+    below[given > MIDDLE] = 1.0 - above[given > MIDDLE]
     return below, above
+
+
+def tail_curvature(s: float) -> float:
+    """G″/G for G = 1 − F₁; to 2 % beyond 3, where it is about that of ∫ Ai."""
+    if s > MIDDLE:
+        return float(s + 1.0 / np.sqrt(s))
+    at = max(s, LOWEST)
+    return float(-_polynomial().deriv(2)(at) / (1.0 - _polynomial()(at)))
 
 
 @cache
@@ -45,6 +56,21 @@ def _polynomial() -> Any:
     return np.polynomial.Chebyshev.interpolate(
         lambda points: np.exp([_logarithm(at) for at in points]), DEGREE, domain=[LOWEST, MIDDLE]
     )
+
+
+def _tail(s: Floats) -> Floats:
+    """log(1 − F₁(s)) for s > MIDDLE: −⅔ s^1.5 − ¾ log s, and a smooth function of s^−1.5."""
+    return np.asarray(_rest()(s**-1.5) - s**1.5 / 1.5 - 0.75 * np.log(s))
+
+
+@cache
+def _rest() -> Any:
+    def at(t: Floats) -> Floats:
+        s = t ** (-1.0 / 1.5)
+        values = np.array([-np.expm1(_logarithm(float(point))) for point in s])
+        return np.asarray(np.log(values) + s**1.5 / 1.5 + 0.75 * np.log(s))
+
+    return np.polynomial.Chebyshev.interpolate(at, TAIL_DEGREE, domain=[HIGHEST**-1.5, MIDDLE**-1.5])
 
 
 @cache
@@ -67,10 +93,10 @@ def _logarithm(s: float) -> float:
     return float(np.log1p(-np.minimum(values, 1.0 - 1e-16)).sum())
 
 
-def largest_of_noise(n: float, p: int) -> tuple[float, float]:
+def largest_of_noise(n: Any, p: Any) -> tuple[Any, Any]:
     """Centre and scale of the largest eigenvalue of p × p noise of unit variance, divisor n, on n degrees of freedom.
 
     Johnstone's, with Ma's half integers: (λ − centre) / scale has the Tracy–Widom law to O(n^−⅔).
     """
-    a, b = np.sqrt(max(n - 0.5, 0.5)), np.sqrt(max(p - 0.5, 0.5))
-    return float((a + b) ** 2 / n), float((a + b) * (1.0 / a + 1.0 / b) ** (1.0 / 3.0) / n)
+    a, b = np.sqrt(np.maximum(n - 0.5, 0.5)), np.sqrt(np.maximum(p - 0.5, 0.5))
+    return (a + b) ** 2 / n, (a + b) * (1.0 / a + 1.0 / b) ** (1.0 / 3.0) / n

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian.parameters import choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.spectral.classical import of_rows
+from gramian.spectral.classical import of_rows, power_of_two
 from gramian.spectral.embedding import Embedding
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ class TSNE(Embedding):
     early_exaggeration : float
         Factor of the similarities in the first 250 steps.
     learning_rate : "auto" or float
-        "auto": n / (4 early_exaggeration), at least 50.
+        "auto": n / (4 early_exaggeration), at least 50; that of openTSNE with its engine.
     max_iter : int
     tol : float
         Ends where the norm of the gradient is `tol` of that of its pulling half (engine "exact").
@@ -57,8 +58,8 @@ class TSNE(Embedding):
         The start: the principal components in a small size, which keeps the large outline; normal numbers; or given.
     engine : "auto", "exact", "sklearn" or "opentsne"
         "exact": the forces of all pairs, compiled, n² a step; "sklearn": scikit-learn's Barnes–Hut tree, which groups
-        far rows; "opentsne": openTSNE (extra `embedding`), which also places new rows; "auto": exact up to 10,000 rows,
-        then scikit-learn.
+        far rows; "opentsne": openTSNE (extra `embedding`), which also places new rows, and whose sums depend on the
+        number of threads; "auto": exact up to 10,000 rows, then scikit-learn.
     random_state : int, RandomState or Generator, optional
         For the random start.
 
@@ -131,7 +132,11 @@ class TSNE(Embedding):
                 f"least 1 and below {n}. Give another perplexity, or more rows."
             )
         rate = max(n / exaggeration / 4.0, 50.0) if isinstance(rate, str) else float(rate)
-        self.engine_ = _engine(engine, n, r)
+        self.engine_ = _engine(engine, n, r, perplexity)
+        # Squares of distances stay in range, and keep their digits where the mean is far from zero.
+        self._size = power_of_two(float(np.abs(values).max()))
+        self._middle = 0.0 if sp.issparse(values) else (values / self._size).mean(axis=0)
+        values = self._near(values)
         with single_threaded_blas():
             start = self._start(values, n, r)
         run = {"exact": self._exact, "sklearn": self._sklearn, "opentsne": self._opentsne}[self.engine_]
@@ -142,7 +147,13 @@ class TSNE(Embedding):
         """Places of new rows among those of the fit; with engine "opentsne" alone."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)
-        return np.asarray(self._map.transform(values), dtype=np.float64)
+        found = np.array(self._map.transform(self._near(values)), dtype=np.float64)
+        # To place rows, openTSNE moves the middle of its own map to zero.
+        return found - (np.asarray(self._map) - self.embedding_).mean(axis=0)
+
+    def _near(self, values: Any) -> Any:
+        values = values / self._size
+        return values if sp.issparse(values) else values - self._middle
 
     def _start(self, values: Any, n: int, r: int) -> Floats:
         if not isinstance(self.init, str):
@@ -191,13 +202,14 @@ class TSNE(Embedding):
 
         inner = import_module("openTSNE").TSNE(
             n_components=start.shape[1], perplexity=perplexity, early_exaggeration=exaggeration,
-            # its gradient lacks the factor 4
-            learning_rate=4.0 * rate, early_exaggeration_iter=EARLY, n_iter=steps - EARLY, initialization=start,
-            n_jobs=thread_count(), random_state=0,
+            # its gradient lacks the factor 4; its own choice grows when the exaggeration ends
+            learning_rate="auto" if self.learning_rate == "auto" else 4.0 * rate, early_exaggeration_iter=EARLY,
+            n_iter=steps - EARLY, initialization=start,
+            neighbors="exact", n_jobs=thread_count(), random_state=0,
         )  # fmt: skip
         self._map = inner.fit(values)
         self.solver_ = Solver("openTSNE", "asked for; it places new rows too")
-        self._keep(np.asarray(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
+        self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 
     def _forces(self, values: Any, perplexity: float) -> Any:
         from gramian.spectral.affinities import affinities
@@ -229,7 +241,7 @@ class TSNE(Embedding):
 TSNE.transform = available_if(_maps_new_rows)(TSNE.transform)  # type: ignore[method-assign]
 
 
-def _engine(wanted: str, n: int, r: int) -> str:
+def _engine(wanted: str, n: int, r: int, perplexity: float) -> str:
     if wanted == "auto":
         return "exact" if n <= MOST_EXACT or r > 3 else "sklearn"
     if wanted == "opentsne":
@@ -237,4 +249,9 @@ def _engine(wanted: str, n: int, r: int) -> str:
             raise ValueError(f'n_components is {r}; engine="opentsne" makes maps of at most 2 dimensions.')
         if find_spec("openTSNE") is None:
             raise ImportError(INSTALL)
+        if 3.0 * perplexity > n - 1:
+            raise ValueError(
+                f'perplexity is {perplexity:g} and X has n_samples = {n}: engine="opentsne" takes a third of n - 1 at '
+                f'most, {(n - 1) / 3.0:.4g}. Give a smaller perplexity, or engine="exact".'
+            )
     return wanted
