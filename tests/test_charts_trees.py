@@ -85,7 +85,7 @@ def test_what_is_said_and_left_out():
     cut = [row for table in tables(drawn) for row in table if row.get("text") == "4 clusters"]
     assert_allclose(cut[0]["y"], model.cut_height_)
     assert model.heights_[-4] < model.cut_height_ < model.heights_[-3]
-    assert kinds(model) == ["dendrogram"]
+    assert kinds(model) == ["dendrogram", "clusters"]
 
 
 def test_colours_are_of_clusters():

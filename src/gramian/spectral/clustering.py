@@ -11,16 +11,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian import parameters
 from gramian._charted import Charted
+from gramian._outlying import Outlying
 from gramian.clusters import numbered
 from gramian.kernels.base import Kernel
-from gramian.kernels.points import is_table, vectors
+from gramian.kernels.points import is_table
 from gramian.kernels.reading import is_matrix
 from gramian.rows import Rows, scan
 from gramian.rows.columns import new_rows, remember_columns
+from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.lloyd import nearest as nearest_center
 from gramian.spectral.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
+from gramian.spectral.reading import finite_numbers, taken
 from gramian.spectral.relaxation import Relaxation
 from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning
@@ -34,7 +37,7 @@ MOST = 20  # clusters that "auto" looks for
 NOTHING = 1e-15  # times the rows: eigenvalues below are rounding
 
 
-class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
+class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     """Clusters between which a graph of affinities has little: cuts of the graph, relaxed to an eigenproblem.
 
     With affinities K and degrees D = diag(K w), the normalised cut Σ over clusters of (affinity that leaves it) / (its
@@ -153,14 +156,14 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         if self.cut == "normalized":
             H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
             lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(seed_of(self.random_state))
         self._turn: Floats | None = None
         turned, R = rounded(H, graph.weight, lengths)
         if self.assign == "rounding":
             labels, self._turn = turned, R
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
-        table = None if self._is_given() or not hasattr(given, "shape") else _taken(given, self._counted)
+        table = None if self._is_given() or not hasattr(given, "shape") else taken(given, self._counted)
         labels, self._order = numbered(labels, graph.weight, table)
         self.n_clusters_ = len(self._order)
         if self.n_clusters_ < k:
@@ -173,6 +176,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         self.eigenvalues_, self.embedding_ = values, H
         self._judge(problem, U, labels)
         self._remember(given, U, values[:k], problem.degree, graph.weight)
+        self._ties = (graph.K @ graph.weight - graph.K.diagonal()) / graph.weight.sum()
         self.__dict__.pop("affinity_", None)
         if self.keep_affinity:
             self.affinity_ = graph.K
@@ -180,7 +184,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         self.labels_[self._counted] = labels
         if n < n_all:
             rest = np.setdiff1d(np.arange(n_all), self._counted)
-            self.labels_[rest] = self._assigned(self._embedded(_taken(given, rest)))
+            self.labels_[rest] = self._assigned(self._embedded(taken(given, rest)))
         return self
 
     def _check(self) -> int | None:
@@ -203,7 +207,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None]:
         """Rows of numbers (an array or CSR) or other points, and their weights."""
-        if isinstance(X, Rows) or is_table(X):
+        if isinstance(X, Rows) or self.neighbors is not None or is_table(X):
             if isinstance(X, Rows):
                 if sample_weight is not None:
                     raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
@@ -213,7 +217,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
                 rows = scan(X, sample_weight=sample_weight)
                 validate_data(self, X, skip_check_array=True)
                 self.n_features_in_ = rows.d
-            return _numbers(rows), rows.collect().weight
+            return finite_numbers(rows), rows.collect().weight
         self.__dict__.pop("n_features_in_", None)
         return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
 
@@ -232,7 +236,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
                     f"neighbors is {self.neighbors}, and there are {n} rows (n_samples = {n}): ask for at most {n - 1}."
                 )
             return of_neighbors(given, self.neighbors)
-        self.kernel_ = affinity_kernel(self.kernel, _taken(given, some) if n < len(weight) else given)
+        self.kernel_ = affinity_kernel(self.kernel, taken(given, some) if n < len(weight) else given)
         if is_matrix(self.kernel_) and given.shape[0] != given.shape[1]:
             raise ValueError(f"A matrix of affinities must be square; X has shape {given.shape}.")
         if self._is_given():
@@ -278,7 +282,7 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         if self.neighbors is not None:
             light = np.flatnonzero(parts >= k)
             heavy = np.flatnonzero(parts < k)
-            distance, near = nearest(_taken(X, heavy), _taken(X, light), 1)
+            distance, near = nearest(taken(X, heavy), taken(X, light), 1)
             for part in np.unique(parts[light]):
                 inside = np.flatnonzero(parts[light] == part)
                 labels[light[inside]] = parts[heavy[near[inside[distance[inside, 0].argmin()], 0]]]
@@ -326,8 +330,31 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         With `kernel=Precomputed()` rows of X are affinities to the rows of the fit.
         """
         check_is_fitted(self)
-        given = _numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
         return self._assigned(self._embedded(given))
+
+    def score_samples(self, X: Any) -> Floats:
+        """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
+        farthest of them."""
+        check_is_fitted(self)
+        given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        if self.neighbors is not None:
+            return -nearest(self._home, given, self.neighbors)[0][:, -1]
+        return np.asarray(self._affinities(given, self._weights[:, None])[:, 0] / self._weights.sum())
+
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        """Each row of the fit without itself; rows of weight zero have a score that nothing is below."""
+        if self.neighbors is not None:
+            return -nearest(self._home, self._home, self.neighbors + 1)[0][:, -1], None
+        scores, weight = np.full(len(self.labels_), np.inf), np.zeros(len(self.labels_))
+        scores[self._counted], weight[self._counted] = self._ties, self._weights
+        return scores, weight
+
+    def _affinities(self, given: Any, columns: Floats) -> Floats:
+        """Affinities of new points to the rows of the fit, times columns."""
+        if self._is_given():
+            return np.asarray(given[:, self._counted] @ columns)
+        return self.kernel_.times(self.kernel_.points(given), self._home, columns)
 
     def _embedded(self, given: Any) -> Floats:
         """Rows of the embedding of new points."""
@@ -335,10 +362,8 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         if self.neighbors is not None:
             distance, index = nearest(self._home, given, self.neighbors)
             found = columns[index].sum(axis=1)
-        elif self._is_given():
-            found = np.asarray(given[:, self._counted] @ columns)
         else:
-            found = self.kernel_.times(self.kernel_.points(given), self._home, columns)
+            found = self._affinities(given, columns)
         H, degree = found[:, :-1], found[:, -1:]
         if self.cut == "normalized":
             H = rows_of_unit_length(H)
@@ -370,21 +395,3 @@ class SpectralClustering(Charted, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.neighbors is None and is_matrix(self.kernel)
         return tags
-
-
-def _numbers(rows: Rows) -> Any:
-    """Finite numbers, as an array or CSR."""
-    X = rows.collect().X
-    if not np.isfinite(X.data if sp.issparse(X) else X).all():
-        rows.refuse_nonfinite()
-    return vectors(X).X
-
-
-def _taken(given: Any, index: Ints) -> Any:
-    return given[index] if hasattr(given, "shape") else [given[i] for i in index]
-
-
-def _seed(random_state: Any) -> Any:
-    if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(2**31)
-    return random_state

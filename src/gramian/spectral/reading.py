@@ -2,7 +2,12 @@
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
 from gramian.features.passes import read
+from gramian.kernels.points import vectors
 from gramian.rows import MemoryRows, Rows
 from gramian.rows.columns import remember_columns
 from gramian.statistics import Moments, Triangle
@@ -23,3 +28,16 @@ def without_target(rows: Rows) -> Rows:
     if isinstance(rows, MemoryRows) and rows.target_names:
         return MemoryRows(rows.X, None, rows.weight, names=rows.names)
     return rows
+
+
+def finite_numbers(rows: Rows) -> Any:
+    """Finite numbers, as an array or CSR."""
+    X = rows.collect().X
+    if not np.isfinite(X.data if sp.issparse(X) else X).all():
+        rows.refuse_nonfinite()
+    return vectors(X).X
+
+
+def taken(given: Any, index: NDArray[np.int64]) -> Any:
+    """Some of the points, of an array or a list."""
+    return given[index] if hasattr(given, "shape") else [given[i] for i in index]

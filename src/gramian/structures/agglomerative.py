@@ -16,6 +16,7 @@ from gramian.rows import Rows, parallel_map, scan
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.linkage import METHODS, OfKernel, Plain, linkage_of
+from gramian.structures.point import Point
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
 from gramian.warnings import ConvergenceWarning
 
@@ -63,7 +64,7 @@ class Agglomerative(ClusterTree):
         Growing.
     labels_, n_clusters_, cut_height_
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
-    centers_ : array (k, d)
+    centers_ : array (k, d), structures_ : list of k points
         Means; without a kernel.
     objective_ : float
         Of the clusters: Σ w ‖x − c‖² (Ward), the length of their shortest trees (single), the height of the last
@@ -83,6 +84,7 @@ class Agglomerative(ClusterTree):
     """
 
     centers_: Floats
+    structures_: list[Point]
     _points: Any
     _space: Plain | OfKernel
 
@@ -98,7 +100,7 @@ class Agglomerative(ClusterTree):
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k, height, auto = self._asked()
         parameters.choice("linkage", self.linkage, METHODS)
-        for name in ("centers_", "kernel_"):
+        for name in ("centers_", "structures_", "kernel_"):
             self.__dict__.pop(name, None)
         points, weight = self._read(X, sample_weight)
         self._leaf = np.arange(len(points))
@@ -176,6 +178,7 @@ class Agglomerative(ClusterTree):
         labels = self.labels_[self._leaf >= 0]
         if isinstance(self._space, Plain):
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
+            self.structures_ = [Point().through(center) for center in self.centers_]
         if self.linkage == "ward":
             with np.errstate(over="ignore", under="ignore"):
                 self.objective_ = float(0.5 * (made**2).sum())
@@ -234,6 +237,32 @@ class Agglomerative(ClusterTree):
 
         Rows of the fit keep their cluster with single linkage; with others a row may be nearer to another one.
         """
+        return self._assigned(self._new_points(X), self.labels_[self._leaf >= 0])
+
+    def score_samples(self, X: Any) -> Floats:
+        """−1 times the distance from the nearest row of the fit: the height at which each row would join the tree."""
+        return self._scored(self._new_points(X), alone=False)
+
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        found = self._scored(self._points, alone=True)
+        if self._weight is None:
+            return found, None
+        found[self._weight > 1] = 0.0  # a row that is there more than once has itself beside it
+        return self._of_all(found, self._scored(self._left_out, alone=False))
+
+    def _scored(self, points: Any, alone: bool) -> Floats:
+        """Of points, or of the rows of the fit, each without itself."""
+        size = max(CELLS // len(self._points), 1)
+
+        def part(start: int) -> Floats:
+            D = self._space.distances(points[start : start + size], self._points)
+            if alone and len(self._points) > 1:
+                D[np.arange(len(D)), np.arange(start, start + len(D))] = np.inf
+            return np.asarray(-D.min(axis=1))
+
+        return np.concatenate([np.zeros(0), *parallel_map(part, range(0, len(points), size))])
+
+    def _new_points(self, X: Any) -> Any:
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             given: Any = new_rows(self, X)
@@ -248,8 +277,7 @@ class Agglomerative(ClusterTree):
                 "A precomputed matrix says nothing of k(x, x) of new rows: their distances are not known. Fit with the "
                 "kernel itself to predict."
             )
-        points = vectors(given) if isinstance(self._space, Plain) else self._space.kernel.points(given)
-        return self._assigned(points, self.labels_[self._leaf >= 0])
+        return vectors(given) if isinstance(self._space, Plain) else self._space.kernel.points(given)
 
     def _table(self) -> Any:
         return self._points.X if isinstance(self._space, Plain) else None

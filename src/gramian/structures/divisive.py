@@ -15,6 +15,7 @@ from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.agglomerative import means_of
 from gramian.structures.linkage import in_range
+from gramian.structures.point import Point
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
 from gramian.warnings import ConvergenceWarning
 
@@ -57,6 +58,7 @@ class Divisive(ClusterTree):
     labels_, n_clusters_, cut_height_
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     centers_ : array (k, d)
+    structures_ : list of k points
     objective_ : float
         Σ w ‖x − c‖² of the clusters.
     history_ : list of (splits made, objective, height)
@@ -73,6 +75,7 @@ class Divisive(ClusterTree):
     """
 
     centers_: Floats
+    structures_: list[Point]
     history_: list[tuple[int, float, float]]
 
     def __init__(
@@ -191,6 +194,7 @@ class Divisive(ClusterTree):
         scaled = np.ldexp(X, -self._exponent)
         centers = means_of(scaled, labels, weight, self.n_clusters_)
         self.centers_ = np.ldexp(centers, self._exponent)
+        self.structures_ = [Point().through(center) for center in self.centers_]
         objective = float(weight @ ((scaled - centers[labels]) ** 2).sum(axis=1))
         self.objective_ = float(self._in_units(objective))
         start, said = float(self._left[0]), float(self._left[self.n_clusters_ - 1])
@@ -205,6 +209,20 @@ class Divisive(ClusterTree):
         """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""
         check_is_fitted(self)
         return self._assigned(_dense(new_rows(self, X)), self._nodes)
+
+    def score_samples(self, X: Any) -> Floats:
+        """−1 times the squared distance of each row from the centre of its cluster."""
+        check_is_fitted(self)
+        return self._scored(_dense(new_rows(self, X)))
+
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        return self._of_all(self._scored(self._rows), self._scored(self._left_out))
+
+    def _scored(self, X: Floats) -> Floats:
+        if not len(X):
+            return np.zeros(0)
+        away = np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self._nodes)]
+        return -np.asarray(self._in_units((away**2).sum(axis=1)))
 
     def _table(self) -> Floats:
         return self._rows

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian import parameters
 from gramian._charted import Charted
+from gramian._outlying import Outlying
 from gramian.rows import Block, Rows, scan, single_threaded_blas
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.selection.sample import seed_of
@@ -31,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class ClusterModel(Charted, ClusterMixin, BaseEstimator):
+class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     """Structures × an assignment rule, fitted by the one loop. A named estimator says which, in `_parts`."""
 
     labels_: Ints
@@ -251,24 +252,8 @@ class ClusterModel(Charted, ClusterMixin, BaseEstimator):
         found = self.score_samples(X)
         return float(np.average(found, weights=sample_weight))
 
-    def outliers(self, X: Any = None, share: float = 0.01) -> NDArray[np.bool_]:
-        """Rows that fit nothing: those no better than the worst `share` of the rows of the fit.
-
-        Parameters
-        ----------
-        X : array, data frame or Rows, optional
-            By default the rows of the fit.
-        share : float
-            Between 0 and 1.
-        """
-        check_is_fitted(self)
-        parameters.number("share", share, low=0.0, high=1.0)
-        order = np.argsort(self._scores, kind="stable")
-        weight = np.ones(len(order)) if self._row_weight is None else self._row_weight[order]
-        below = int(np.searchsorted(np.cumsum(weight), share * weight.sum() * (1.0 + 1e-12), side="right"))
-        limit = self._scores[order[below - 1]] if below else -np.inf
-        scores = self._scores if X is None else self.score_samples(X)
-        return scores <= limit
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        return self._scores, self._row_weight
 
     def summary(self) -> Summary:
         """Clusters and facts of the fit, as a table."""

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
 from gramian._charted import Charted
+from gramian._outlying import Outlying
 from gramian.clusters import numbered
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.summary import Summary
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class ClusterTree(Charted, ClusterMixin, BaseEstimator):
+class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     """Clusters as nodes of a binary tree, cut by their number or at a height."""
 
     n_clusters: Any
@@ -103,6 +104,15 @@ class ClusterTree(Charted, ClusterMixin, BaseEstimator):
         high = float(self.heights_[m - k]) if k > 1 else low
         self.cut_height_ = 0.5 * low + 0.5 * high
         self.labels_, self._nodes = self._labels(k)
+
+    def _of_all(self, counted: Floats, others: Floats) -> tuple[Floats, Floats | None]:
+        """Scores and weights of all rows, from those of the rows that count and of the others."""
+        if self._weight is None:
+            return counted, None
+        some = self._leaf >= 0
+        scores, weight = np.empty(len(some)), np.zeros(len(some))
+        scores[some], scores[~some], weight[some] = counted, others, self._weight
+        return scores, weight
 
     def summary(self) -> Summary:
         """Rows in each cluster, and facts of the tree."""
