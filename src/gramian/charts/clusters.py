@@ -61,7 +61,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
 
     drawn = outlines(structures, view.places[kept], own[kept], view.ends, view.origin, view.basis)
     layers += layers_of(drawn, colour, plane, look, notes)
-    layers += _outlier_layers(model, X, view.places, kept, plane, look, notes)
+    layers += _outlier_layers(model, None if _same_rows(model, values) else X, view.places, kept, plane, look, notes)
     layers += names_among(view.places, kept, colours, plane, look)
     finding = _finding(model, X, values, own, kept, weight, structures)
     if hasattr(model, "predict_proba") and len(structures) != 1:
