@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 import gramian as gm
 from gramian.structures import Circle, Ellipse, Flat, Gaussian, KernelPoint, Line, Plane, Point, StudentT
 from gramian.structures.feet import signed_distances
-from gramian.structures.point import median
+from gramian.structures.medians import median
 
 SEARCH = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}
 
@@ -137,6 +137,22 @@ def test_student_is_the_likeliest():
     assert -found.log_density(x).sum() == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.parametrize("nu", [1.5, 5.0, np.inf])
+def test_student_of_unknown_freedom_is_the_likeliest(nu):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((200, 1)) if nu == np.inf else rng.standard_t(nu, (200, 1))
+    found = StudentT("auto").fit(x)
+
+    def value(p):
+        return -multivariate_t([p[0]], [[np.exp(p[1])]], df=np.exp(p[2])).logpdf(x).sum()
+
+    ends = [(None, None), (None, None), (np.log(0.2), np.log(1000.0))]
+    best = min(minimize(value, [0.1, 0.1, at], bounds=ends, tol=1e-14).fun for at in (0.5, 2.0, 4.0, 6.5))
+    assert -found.log_density(x).sum() == pytest.approx(best, rel=1e-9)
+    assert found.parameters(1) == 3
+    np.testing.assert_array_equal(StudentT("auto").fit(x, np.ones(200)).nu_, found.nu_)
+
+
 def test_a_gaussian_of_rows_with_missing_numbers_is_the_likeliest():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2)) @ [[1.0, 0.8], [0.0, 0.5]] + [2.0, -1.0]
@@ -203,6 +219,7 @@ class TestDegenerate:
             (Plane(3), "q is 3"),
             (Gaussian("round"), "covariance is 'round'"),
             (StudentT(0.0), "nu is 0"),
+            (StudentT("many"), "nu is 'many'"),
             (Point("cubic"), "error is 'cubic'"),
         ):
             with pytest.raises(ValueError, match=message):

@@ -12,7 +12,7 @@ from gramian.rows import scan
 from gramian.structures.information import bayes
 from gramian.structures.loop import Outcome
 from gramian.structures.restarts import Search
-from gramian.structures.start import SHAPE_SAMPLE, Sample, extended
+from gramian.structures.start import SHAPE_SAMPLE, Sample, drawn_rows, extended
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -123,12 +123,8 @@ def _bic(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, N
 
 def _sampled(task: Task) -> tuple[Any, Floats, Ints]:
     """Rows to compare, their weights and places."""
-    block = task.search.rows.collect()
-    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
-    index = np.flatnonzero(weight > 0)
-    if len(index) > SAMPLE:
-        index = np.sort(task.search.rng.choice(index, SAMPLE, replace=False))
-    return block.X[index], weight[index], index
+    index, X, weight = drawn_rows(task.search.rows, SAMPLE, task.search.rng)
+    return X, weight, index
 
 
 def _silhouette(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:

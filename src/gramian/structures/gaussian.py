@@ -80,7 +80,7 @@ class Gaussian(Structure):
 
     def log_density(self, X: Any) -> Floats:
         """log N(x; mean, covariance) of every row; of the numbers that are there, where some are missing."""
-        return -self.loss(self._rows(X))
+        return -self._each(X, self.loss)
 
     def _squares(self, X: Any) -> Floats:
         away = X - self.mean_

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from gramian.rows import Block, Rows
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.competition import compete
+from gramian.structures.levenberg import SHARED, WITHIN
 from gramian.structures.passes import Pass, State
+from gramian.structures.questions import Answers, Question, concluded
 from gramian.structures.structure import dense, weights
 
 Floats = NDArray[np.float64]
@@ -19,6 +22,7 @@ Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
 EXACT = 1e-12  # objective, in units of that of the mean, below which rows are fitted exactly
+KEPT = 2**22  # shares of rows in structures that are kept for the sums a refit asks for, and not computed again
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
 
 
@@ -46,6 +50,7 @@ class Loop:
         self.rows, self.rule, self.variance = rows, rule, variance
         self.labels: Ints = np.full(rows.n, -1, dtype=np.int64)
         self.scores: Floats = np.empty(rows.n)
+        self._shares: dict[int, tuple[State, Floats]] = {}
         self.weight = rows.sum(lambda block: float(weights(block).sum()))
         self.has_missing = not rows.is_sparse and bool(rows.sum(lambda block: int(np.isnan(block.X).sum())))
 
@@ -78,8 +83,7 @@ class Loop:
                 mine = np.flatnonzero((owners == j) & (w > 0))
                 summaries.append(each.gather(X[mine], w[mine]) if len(mine) else None)
             mass: Any = np.bincount(owners, weights=w, minlength=len(state.structures))
-            counted = np.where(w > 0, own, -np.inf)
-            last = np.argsort(-counted, kind="stable")[: len(state.structures)]
+            last = _largest(np.where(w > 0, own, -np.inf), len(state.structures))
             worst = [(float(own[i]), block.start + int(i), X[[i]]) for i in last if w[i] > 0]
             return Pass(float(w @ own), mass, summaries, changed=changed, worst=worst)
 
@@ -101,6 +105,8 @@ class Loop:
             scores = top + np.log(total)
             changed = self.keep(block, p.argmax(axis=1), scores)
             p *= w[:, None]
+            if self.rows.n * p.shape[1] <= KEPT:
+                self._shares[block.start] = (state, p)
             used = w > 0
             summaries = [each.gather(X[used], p[used, j]) for j, each in enumerate(state.structures)]
             spread = float((p * losses).sum()) if state.scale is not None else 0.0
@@ -115,10 +121,39 @@ class Loop:
 
     # refits
 
+    def _part(self, state: State, questions: list[Question | None]) -> Callable[[Block], Answers]:
+        """What each structure asks of the rows that the last pass gave it."""
+
+        def leaf(block: Block) -> Answers:
+            X, w = dense(block.X), weights(block)
+            if self.rule.soft:
+                kept = self._shares.get(block.start)
+                if kept is not None and kept[0] is state:
+                    p = kept[1]
+                else:
+                    p = softmax(-costs(self.losses(X, state), state, self.rows.d), axis=1) * w[:, None]
+                used = w > 0
+                return Answers([None if q is None else q(X[used], p[used, j]) for j, q in enumerate(questions)])
+            owners = self.labels[block.start : block.start + len(block)]
+            parts = [np.flatnonzero((owners == j) & (w > 0)) for j in range(len(questions))]
+            return Answers(
+                [
+                    None if q is None or not len(part) else q(X[part], w[part])
+                    for q, part in zip(questions, parts, strict=True)
+                ]
+            )
+
+        return leaf
+
     def refit(self, state: State, found: Pass) -> State:
         """Every structure refitted to its part; one that owns nothing moves to the row that fits worst."""
         least = NOTHING if self.rule.soft else 0.0
-        summaries = shared(state.structures, found.summaries, found.mass > least)
+        totals = shared(state.structures, found.summaries, found.mass > least)
+        passes = SHARED if self.rule.soft else WITHIN
+        askings = [
+            each.learning(passes) if m > least else None for each, m in zip(state.structures, found.mass, strict=True)
+        ]
+        summaries = concluded(askings, totals, lambda questions: self.rows.sum(self._part(state, questions)))
         structures, spare = [], iter(found.worst)
         for j, each in enumerate(state.structures):
             if found.mass[j] > least:
@@ -203,6 +238,15 @@ def shared(structures: list[Any], summaries: list[Any], there: Any) -> list[Any]
             for j, summary in zip(those, structures[those[0]].together([found[j] for j in those]), strict=True):
                 found[j] = summary
     return found
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    """Places of the largest, the first of equal ones first."""
+    if len(values) > count:
+        places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    else:
+        places = np.arange(len(values))
+    return places[np.argsort(-values[places], kind="stable")][:count]
 
 
 def _row(X: Any) -> Floats:

@@ -160,7 +160,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
         self.structures_ = outcome.state.structures
         self.labels_ = loop.labels
         self._scores = loop.scores
-        self._row_weight = rows.collect().weight if rows.weighted else None
+        self._row_weight = np.concatenate(rows.sum(lambda block: [weights(block)])) if rows.weighted else None
         self.objective_ = float(outcome.value)
         self.n_clusters_ = len(self.structures_)
         self.history_, self.n_iter_ = outcome.history, outcome.iterations

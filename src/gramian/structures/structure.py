@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Rows, scan
+from gramian.structures.questions import Asking, answered
 
 Floats = NDArray[np.float64]
 
@@ -16,8 +17,8 @@ Floats = NDArray[np.float64]
 class Structure(ABC):
     """One structure for one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
 
-    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. What is learned ends in
-    an underscore.
+    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. One that no single pass
+    determines says in `learning` which sums it needs. What is learned ends in an underscore.
     """
 
     density: ClassVar[bool] = False  # its loss is −log of a density
@@ -71,9 +72,16 @@ class Structure(ABC):
         """A pass over a block for all structures of a soft state at once, where that is faster; else None."""
         return None
 
+    def learning(self, passes: int | None = None) -> Asking[Any]:
+        """Ask for sums over its rows and return what `_learn` takes: the first question is always `gather`.
+
+        `passes` are the most it should ask for where it would be refitted again; None is until nothing changes.
+        """
+        return (yield self.gather)
+
     def sketch(self, X: Any, weight: Floats) -> Self:
         """A first, rough fit to a few rows."""
-        return self.refitted(self.gather(X, weight))
+        return self.fitted_to(X, weight)
 
     # what is derived
 
@@ -100,30 +108,39 @@ class Structure(ABC):
             rows.refuse_nonfinite()
 
     def _fit_alone(self, rows: Rows) -> None:
-        self._learn(rows.sum(lambda block: self.gather(dense(block.X), weights(block))))
+        def ask(question: Any) -> Any:
+            return rows.sum(lambda block: question(dense(block.X), weights(block)))
+
+        self._learn(answered(self.learning(), ask))
+
+    def fitted_to(self, X: Any, weight: Floats, passes: int | None = None) -> Self:
+        """A copy that is fitted to rows in memory."""
+        return self.refitted(answered(self.learning(passes), lambda question: question(X, weight)))
 
     def refitted(self, summary: Any) -> Self:
-        """A copy that is fitted to a summary."""
+        """A copy that is fitted to what `learning` returned."""
         found = copy(self)
         found._learn(summary)
         return found
 
-    def _rows(self, X: Any) -> Any:
-        """New rows to compare with it, checked."""
+    def _each(self, X: Any, f: Any) -> Floats:
+        """f of new rows, block by block, after they are checked."""
         if not hasattr(self, self._learned):
             raise ValueError(f"{self!r} is not fitted yet: call fit first.")
-        rows = scan(X)
+        rows = X if isinstance(X, Rows) else scan(X)
+        if rows.is_sparse and not self.takes_sparse:
+            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
         self.refuse(rows)
         d = len(getattr(self, self._learned))
         if rows.d != d:
             raise ValueError(f"X has {rows.d} columns, and {self!r} was fitted to {d}.")
-        return dense(rows.collect().X)
+        return np.concatenate(rows.sum(lambda block: [f(dense(block.X))]))
 
     _learned: ClassVar[str] = "center_"
 
     def distance(self, X: Any) -> Floats:
         """Euclidean distance of every row, orthogonal to the structure."""
-        return np.sqrt(self._squares(self._rows(X)))
+        return np.sqrt(self._each(X, self._squares))
 
     def _squares(self, X: Any) -> Floats:
         return self.loss(X)
