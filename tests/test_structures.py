@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import least_squares, minimize
 from scipy.stats import multivariate_normal, multivariate_t
 
 import gramian as gm
@@ -245,3 +245,36 @@ class TestDegenerate:
             warnings.simplefilter("ignore", gm.PrecisionWarning)
             other = Gaussian().fit(1e-8 * X)
         np.testing.assert_allclose(other.log_density(1e-8 * X) - found.log_density(X), -4 * np.log(1e-8), rtol=1e-9)
+
+
+def arc(seed):
+    """Part of an ellipse, at least 60 degrees of it, with noise."""
+    rng = np.random.default_rng(seed)
+    n, degrees, axis = int(rng.integers(15, 60)), rng.uniform(60, 180), rng.uniform(0.2, 1.0)
+    t = rng.uniform(0, 6.28) + np.deg2rad(rng.uniform(0, degrees, n))
+    turn = rng.uniform(0, 3)
+    X = np.column_stack([np.cos(t), axis * np.sin(t)])
+    X = X @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) + rng.uniform(-2, 2, 2)
+    return X + 10 ** rng.uniform(-3, -1) * rng.standard_normal((n, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ellipses_of_short_arcs_against_many_searches(seed):
+    X = arc(seed)
+    found = (Ellipse().fit(X).distance(X) ** 2).sum()
+    rng = np.random.default_rng(seed + 100)
+    mean, scale = X.mean(axis=0), np.sqrt(X.var(axis=0).sum())
+
+    def residuals(p):
+        center, axes = mean + scale * p[:2], scale * np.exp(np.clip(p[2:4], np.log(1e-6), np.log(1e3)))
+        turn = np.array([[np.cos(p[4]), -np.sin(p[4])], [np.sin(p[4]), np.cos(p[4])]])
+        return signed_distances((X - center) @ turn, axes)[0] / scale
+
+    best = np.inf
+    for _ in range(15):
+        axes, angle = np.exp(rng.uniform(np.log(0.3), np.log(10.0), 2)), rng.uniform(0, np.pi)
+        side = rng.standard_normal(2)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        start = np.concatenate([-turn @ (axes * side / np.linalg.norm(side)), np.log(axes), [angle]])
+        best = min(best, 2.0 * scale**2 * least_squares(residuals, start, max_nfev=200).cost)
+    assert found <= best * (1 + 1e-6)

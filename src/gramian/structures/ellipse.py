@@ -1,7 +1,9 @@
 """Ellipses and ellipsoids, by geometric fit of true orthogonal distances."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, Self
 
@@ -19,6 +21,9 @@ from gramian.structures.summaries import Scatter
 
 Floats = NDArray[np.float64]
 LARGEST, SMALLEST = 1e3, 1e-6  # semi-axes, in root mean squares of the rows about their mean
+RATIOS, ANGLES = (1.0, 0.5, 0.2, 0.1, 0.04, 0.01), 12  # shapes and directions of short arcs to start from
+WELL_INSIDE, THIN = 0.3, 0.2  # the middle of the rows, in axes; the noise, in radii of curvature: one minimum is clear
+NUDGES = (1.0, 0.3, 0.1)  # of places, logarithms of axes and angles about the best ellipse
 FLAT = 1e-7  # relative size of the last direction below which rows lie on a flat
 State = tuple[Floats, Floats, Floats]  # centre, semi-axes, directions in columns
 
@@ -95,19 +100,22 @@ class Ellipse(Structure):
         frame = _Frame(scatter.mean, scale) if fresh else _Frame(self.center_, float(self.axes_[0]))
         ends = SMALLEST * scale / frame.unit, LARGEST * scale / frame.unit
 
-        def move(state: State, step: Floats) -> State | None:
+        def move(state: State, step: Floats, anchor: Callable[[State], Floats] | None = None) -> State | None:
             center, axes, turn = state
             if np.abs(step[d : 2 * d]).max() > 20:
                 return None
-            axes = axes * np.exp(step[d : 2 * d])
-            if axes.max() > ends[1] or axes.min() < ends[0]:
+            longer, turned = axes * np.exp(step[d : 2 * d]), _turned(turn, step[2 * d :])
+            if longer.max() > ends[1] or longer.min() < ends[0]:
                 return None
-            return center + step[:d], axes, _turned(turn, step[2 * d :])
+            if anchor is not None:
+                foot = anchor(state)
+                center = center + turn @ foot - turned @ (foot * (longer / axes))
+            return center + step[:d], longer, turned
 
         if fresh:
             starts = yield from self._starts(scatter, frame)
-            _, best = yield from levenberg(starts, frame.at, move, passes or STEPS)
-        else:  # within a loop: a few steps on from where it is
+            best = yield from _searched(starts, frame, move, scatter.weight, passes)
+        else:  # within a loop a few steps on from where it is: what runs off along an arc does not come back
             _, best = yield from levenberg([self._own], frame.at, move, passes or STEPS, found.equations)
         return frame.origin + frame.unit * best[0], frame.unit * best[1], best[2]
 
@@ -120,7 +128,8 @@ class Ellipse(Structure):
         center, radius = (center - frame.origin) / frame.unit, radius / frame.unit
         round_ = np.full(len(values), np.clip(radius, 1e-3, 0.1 * LARGEST))
         stretched = round_ * np.where(values == values.max(), 2.0, 1.0)
-        return [*algebraic(G, turn, size), around, (center, round_, turn), (center, stretched, turn)]
+        shapes = outlined(G, turn, size) if len(values) == 2 else []
+        return [*algebraic(G, turn, size), around, (center, round_, turn), (center, stretched, turn), *shapes]
 
     def _learn(self, summary: Any) -> None:
         self.center_, axes, turn = summary
@@ -172,6 +181,36 @@ class _Frame:
         return found
 
 
+def _searched(
+    starts: list[State], frame: _Frame, move: Callable[..., State | None], weight: float, passes: int | None
+) -> Asking[State]:
+    """The best ellipse from some starts; in the plane, where short arcs have many minima, also from near the best."""
+    d = len(frame.origin)
+    if d > 2:
+        return (yield from levenberg(starts, frame.at, move, passes or STEPS))[1]
+
+    def anchor(state: State) -> Floats:
+        """The point of the ellipsoid nearest to the middle of the rows, along the directions from the centre."""
+        center, axes, turn = state
+        return np.asarray(signed_distances((-center @ turn)[None], axes)[1][0])
+
+    def basis(state: State) -> Floats:
+        return _held(state, anchor(state))
+
+    step = partial(move, anchor=anchor)
+    value, best = yield from levenberg(starts, frame.at, step, passes or STEPS, None, basis)
+    center, axes, turn = best
+    about = np.linalg.norm((center @ turn) / axes) < WELL_INSIDE  # rows lie all around the centre
+    clear = about and np.sqrt(value / weight) < THIN * axes.min() ** 2 / axes.max()
+    for size in NUDGES if passes is None and not clear else ():
+        # minima lie close together where the feet of rows change sides
+        nudges = [size * sign * each for each in np.eye(d * (d + 3) // 2) for sign in (-1.0, 1.0)]
+        near = [there for nudge in nudges if (there := step(best, nudge)) is not None]
+        other, there = yield from levenberg([best, *near], frame.at, step, STEPS, None, basis)
+        value, best = min((value, best), (other, there), key=lambda pair: pair[0])
+    return best
+
+
 def _turned(turn: Floats, angles: Floats) -> Floats:
     """Directions turned by small angles in every plane of two of them."""
     d = len(turn)
@@ -179,6 +218,20 @@ def _turned(turn: Floats, angles: Floats) -> Floats:
     for angle, (i, j) in zip(angles, combinations(range(d), 2), strict=True):
         skew[i, j], skew[j, i] = angle, -angle
     return np.ascontiguousarray(turn @ np.linalg.solve(np.eye(d) - 0.5 * skew, np.eye(d) + 0.5 * skew))
+
+
+def _held(state: State, foot: Floats) -> Floats:
+    """Steps of the anchor, the axes and the angles as steps of the centre, the axes and the angles.
+
+    Axes grow from the anchor and turn about it: the best ellipses of all lengths along an arc are then a straight path.
+    """
+    _, axes, turn = state
+    d = len(axes)
+    B = np.eye(d * (d + 3) // 2)
+    B[:d, d : 2 * d] = -turn * foot
+    for at, (i, j) in enumerate(combinations(range(d), 2)):
+        B[:d, 2 * d + at] = turn[:, j] * foot[i] - turn[:, i] * foot[j]
+    return B
 
 
 def quadrics(T: Floats, weight: Floats) -> Floats:
@@ -212,6 +265,24 @@ def ellipsoid(A: Floats, b: Floats, c: float, turn: Floats, size: Floats) -> lis
     if not (axes.max() < LARGEST and axes.min() > SMALLEST):
         return []
     return [(turn @ center, axes, np.ascontiguousarray(turn @ vectors))]
+
+
+def outlined(G: Floats, turn: Floats, size: Floats) -> list[State]:
+    """Ellipses of every direction and shape, from circles to what is nearly a parabola, each placed by least squares.
+
+    Short arcs have several minima, and some only where an axis is as long as may be.
+    """
+    found = []
+    scaling = np.array([size[0] ** 2, size[0] * size[1], size[1] ** 2, size[0], size[1], 1.0])
+    G = G * np.outer(scaling, scaling)
+    for ratio in RATIOS:
+        for angle in np.pi * np.arange(ANGLES if ratio < 1 else 1) / ANGLES:
+            across, along = np.array([-np.sin(angle), np.cos(angle)]), np.array([np.cos(angle), np.sin(angle)])
+            A = np.outer(across, across) + ratio**2 * np.outer(along, along)
+            known = np.array([A[0, 0], 2.0 * A[0, 1], A[1, 1]])
+            rest: Any = np.linalg.lstsq(G[3:, 3:], -G[3:, :3] @ known, rcond=1e-15)[0]
+            found += ellipsoid(A, rest[:2], float(rest[2]), turn, np.ones(2))
+    return found
 
 
 def _scattered(values: Floats, turn: Floats) -> State:

@@ -17,6 +17,8 @@ WITHIN = 12  # of a refit within another loop, which will repeat it
 NO_MORE = 1e-24  # relative decrease to come that ends it: steps are then 1e-12 of what they change
 ROUNDING = 1e-14  # relative change of a sum that may be its rounding: there the slope decides
 EXACT = 1e-30  # mean square, in units of the rows, at which they are fitted to rounding
+MANY = 20  # starts that go on of those given: the lowest
+THINNED = {12: 8, 40: 3}  # after so many passes, so many of them
 BEYOND = 1e14  # damping at which no step descends
 
 
@@ -72,11 +74,11 @@ class _Descent:
         self.ended = True
         return None
 
-    def judge(self, there: Any, value: float, slope: Floats, curve: Floats) -> None:
+    def judge(self, other: "_Descent") -> None:
         """Go there if it is lower, or as low and less steep."""
-        other = _Descent(there, value, slope, curve, self.floor, max(0.2 * self.damping, 1e-12))
-        same = value <= self.value * (1.0 + ROUNDING) and other._steepness < 0.5 * self._steepness
-        if value < self.value * (1.0 - ROUNDING) or same:
+        other.damping = max(0.2 * self.damping, 1e-12)
+        same = other.value <= self.value * (1.0 + ROUNDING) and other._steepness < 0.5 * self._steepness
+        if other.value < self.value * (1.0 - ROUNDING) or same:
             vars(self).update(vars(other))
         else:
             self.damping *= 4.0
@@ -89,27 +91,41 @@ def levenberg(
     move: Callable[[Any, Floats], Any],
     passes: int = STEPS,
     first: Equations | None = None,
+    basis: Callable[[Any], Floats] | None = None,
 ) -> Asking[tuple[float, Any]]:
     """The least Σw r² found from several starts side by side, and its state.
 
     `equations` are those of rows at states; `move` is a state a step further, or None beyond bounds; `first` are the
-    equations at the starts where they are known.
+    equations at the starts where they are known. With a `basis`, steps are along the columns of its matrix at a state,
+    and `move` is told in these.
     """
     found = first if first is not None else (yield partial(_at, equations, starts))
-    runs = [
-        _Descent(state, float(found.value[i]), found.slope[i], found.curve[i], EXACT * found.weight)
-        for i, state in enumerate(starts)
-    ]
-    for _ in range(passes):
+
+    def descent(found: Equations, i: int, state: Any) -> _Descent:
+        slope, curve = found.slope[i], found.curve[i]
+        if basis is not None:
+            B = basis(state)
+            slope, curve = B.T @ slope, B.T @ curve @ B
+        return _Descent(state, float(found.value[i]), slope, curve, EXACT * found.weight)
+
+    runs = [descent(found, i, state) for i, state in enumerate(starts)]
+    runs = sorted(runs, key=_value)[:MANY]
+    for step in range(passes):
+        if step in THINNED:
+            runs = sorted(runs, key=_value)[: THINNED[step]]
         going = [(run, there) for run in runs if (there := run.ahead(move)) is not None]
         if not going:
             break
         tried = [there for _, there in going]
         found = yield partial(_at, equations, tried)
         for i, (run, there) in enumerate(going):
-            run.judge(there, float(found.value[i]), found.slope[i], found.curve[i])
-    best = min(runs, key=lambda run: run.value)
+            run.judge(descent(found, i, there))
+    best = min(runs, key=_value)
     return best.value, best.state
+
+
+def _value(run: _Descent) -> float:
+    return run.value
 
 
 def _at(equations: Callable[..., Equations], states: list[Any], X: Any, weight: Floats) -> Equations:
