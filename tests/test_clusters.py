@@ -203,10 +203,11 @@ class TestShapes:
 
 
 class TestCompetition:
-    @pytest.mark.parametrize("k", [2, 3, 5])
-    def test_rivals_leave_the_true_number(self, k):
-        for seed in range(8):
-            model = gm.CompetitiveLearning(2 * k, rule="rival", random_state=seed).fit(separated(seed, k))
+    @pytest.mark.parametrize("d", [1, 2, 5])
+    @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+    def test_rivals_leave_the_true_number(self, k, d):
+        for seed in range(9):
+            model = gm.CompetitiveLearning(2 * k, rule="rival", random_state=seed).fit(separated(seed, k, d))
             assert model.n_clusters_ == k, seed
             assert set(model.labels_) == set(range(k))
 
