@@ -112,13 +112,13 @@ class Gaussian(Structure):
             )
 
     def _fit_missing(self, rows: Rows) -> None:
-        _, mean, variance = column_moments(rows)
+        weight, mean, variance = column_moments(rows)
         self._unit = units(mean, variance)
         self._settle(mean, variance if self._kind != "full" else np.diag(variance))
         value = np.inf
         for _ in range(ROUNDS):
             total = rows.sum(lambda block: float(weights(block) @ self.loss(dense(block.X))))
-            if value - total <= SETTLED * abs(total):
+            if value - total <= SETTLED * weight.max():  # whatever the units, which the likelihood depends on
                 break
             value = total
             self._learn(rows.sum(lambda block: self.gather(dense(block.X), weights(block))))

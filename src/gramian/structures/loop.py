@@ -23,6 +23,7 @@ History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
 EXACT = 1e-12  # objective, in units of that of the mean, below which rows are fitted exactly
 KEPT = 2**22  # shares of rows in structures that are kept for the sums a refit asks for, and not computed again
+TINY = float(np.finfo(np.float64).tiny)  # the scale of the noise where rows are all the same
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
 
 
@@ -165,7 +166,8 @@ class Loop:
         scale = state.scale
         if scale is not None:
             c, power = self.codimension(structures, self.rows.d), structures[0].power
-            scale = max(power * found.spread / (c * self.weight), LEAST_SCALE * self.variance ** (0.5 * power))
+            least = max(LEAST_SCALE * self.variance ** (0.5 * power), TINY)
+            scale = max(power * found.spread / (c * self.weight), least)
         return State(structures, found.mass / found.mass.sum(), scale)
 
     # the loop
@@ -179,7 +181,7 @@ class Loop:
             least = LEAST_SCALE * self.variance ** (0.5 * power)
             state = State(structures, np.maximum(found.mass, 1e-3 * self.weight / len(structures)), None)
             state.shares = state.shares / state.shares.sum()
-            state.scale = max(power * found.value / (c * self.weight), least, 1e-300)
+            state.scale = max(power * found.value / (c * self.weight), least, TINY)
         return state
 
     def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:

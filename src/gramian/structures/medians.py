@@ -40,6 +40,9 @@ class Values:
         if not kept.all():
             X, weight = X[kept], weight[kept]
         size = X.nnz if sp.issparse(X) else X.size
+        if not len(weight):  # of shares that are all nothing
+            nothing = np.zeros(X.shape[1])
+            return cls(0.0, nothing, nothing, nothing + np.inf, nothing - np.inf, 0, [(X, weight)])
         if sp.issparse(X):
             below, above = (np.asarray(weight @ side).reshape(-1) for side in (X < 0, X > 0))
             low, high = (end.toarray().reshape(-1) for end in (X.min(axis=0), X.max(axis=0)))

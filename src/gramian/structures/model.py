@@ -20,7 +20,7 @@ from gramian.structures.loop import Outcome, costs
 from gramian.structures.passes import State
 from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
-from gramian.structures.structure import dense, unusable, weights
+from gramian.structures.structure import dense, refuse_unusable, weights
 from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning, PrecisionWarning
 
@@ -136,8 +136,7 @@ class ClusterModel(ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} needs dense rows, and X is a sparse matrix: only points are fitted to sparse "
                 "rows. Give X.toarray()."
             )
-        if rows.sum(lambda block: unusable(block.X, self._missing)):
-            rows.refuse_nonfinite()
+        refuse_unusable(rows, self._missing)
 
     def _take(self, search: Search, outcome: Outcome, rows: Rows, asked: int | None) -> None:
         """Keep what was found, without structures that own nothing."""

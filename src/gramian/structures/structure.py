@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from gramian.rows import Rows, scan
 from gramian.structures.questions import Asking, answered
 
 Floats = NDArray[np.float64]
+SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
 
 
 class Structure(ABC):
@@ -103,9 +105,8 @@ class Structure(ABC):
         return self
 
     def refuse(self, rows: Rows) -> None:
-        """Raise where numbers are infinite, or missing where it cannot do without them."""
-        if rows.sum(lambda block: unusable(block.X, self.takes_missing)):
-            rows.refuse_nonfinite()
+        """Raise where numbers are infinite or too large or small, or missing where it cannot do without them."""
+        refuse_unusable(rows, self.takes_missing)
 
     def _fit_alone(self, rows: Rows) -> None:
         def ask(question: Any) -> Any:
@@ -153,10 +154,41 @@ def dense(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def unusable(X: Any, missing: bool) -> int:
-    """How many numbers are infinite or, unless they may be, missing."""
+def refuse_unusable(rows: Rows, missing: bool) -> None:
+    """Raise where numbers are infinite or, unless they may be, missing; or where their squares would not be numbers."""
+    low, high = (float(end) for end in rows.sum(lambda block: _Extent(*_extent(block.X, missing))).ends)
+    if not np.isfinite(low) or not np.isfinite(high):
+        rows.refuse_nonfinite()
+    largest = max(-low, high)
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        way, square = ("multiply", "zero") if largest < 1 else ("divide", "infinite")
+        raise ValueError(
+            f"The largest number of X is {largest:.3g}, the square of which is {square} to the computer: {way} X by a "
+            f"power of ten, so that it lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+
+
+@dataclass(eq=False)
+class _Extent:
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def __add__(self, other: "_Extent") -> "_Extent":
+        return _Extent(float(np.minimum(self.low, other.low)), float(np.maximum(self.high, other.high)))
+
+
+def _extent(X: Any, missing: bool) -> tuple[float, float]:
+    """The least and the largest number; not finite where one is not."""
     values = X.data if sp.issparse(X) else np.asarray(X)
-    return int((np.isinf(values) if missing else ~np.isfinite(values)).sum())
+    if not values.size:
+        return 0.0, 0.0
+    if missing:
+        values = np.where(np.isnan(values), 0.0, values)
+    return float(values.min()), float(values.max())
 
 
 def weights(block: Any) -> Floats:

@@ -121,7 +121,8 @@ class StudentT(Structure):
         return self.scale_ * (nu / (nu - 2.0)) if nu > 2 else np.full_like(self.scale_, np.inf)
 
     def _fit_alone(self, rows: Rows) -> None:
-        self._unit = units(*column_moments(rows)[1:])
+        weight, mean, variance = column_moments(rows)
+        self._unit = units(mean, variance)
         if hasattr(self, "mean_"):
             del self.mean_, self.nu_
         value = np.inf
@@ -132,7 +133,7 @@ class StudentT(Structure):
         for _ in range(ROUNDS):
             self._learn(answered(self.learning(), ask))
             total = rows.sum(lambda block: float(weights(block) @ self.loss(dense(block.X))))
-            if value - total <= SETTLED * abs(total):
+            if value - total <= SETTLED * weight[0]:  # whatever the units, which the likelihood depends on
                 break
             value = total
 
