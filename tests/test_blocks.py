@@ -52,7 +52,7 @@ def test_structures_alone(structure, weighted):
     np.testing.assert_allclose(blocks.distance(Elsewhere(gm.scan(X))), whole.distance(X), rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e100])
 @pytest.mark.parametrize("weights", ["none", "counts", "any"])
 def test_medians(weights, scale):
     rng = np.random.default_rng(2)
@@ -107,6 +107,9 @@ MODELS = [
     gm.Structures("point", "frequency", 3, random_state=0),
     gm.CompetitiveLearning(6, rule="rival", random_state=0),
     gm.KMedians("auto", criterion="silhouette", max_clusters=4, random_state=0, n_init=2),
+    gm.KMeans("auto", criterion="gap", max_clusters=4, random_state=0, n_init=1),
+    gm.KLines("auto", criterion="stability", max_clusters=3, random_state=0, n_init=1),
+    gm.KMeans(3, random_state=0),
     gm.KMedians(3, init="farthest"),
     gm.KMedians(3, init="random", random_state=0),
 ]

@@ -33,8 +33,12 @@ class Ellipse(Structure):
     """The ellipse (in more dimensions the ellipsoid) of least Σw distance², distances orthogonal to its surface.
 
     The fit is geometric: Gauss–Newton on orthogonal distances from several starts (an algebraic conic, the axes of the
-    scatter, the best circle), the best of which is kept. A distance is the root of one equation per row, found to
+    scatter, the best circle; in the plane also ellipses of all directions and shapes, and others about the best), the
+    best of which is kept. Every step is one pass over the rows. A distance is the root of one equation per row, found to
     rounding by a Newton iteration that cannot leave its bracket.
+
+    Along a short arc with much noise the best ellipse may be ever longer, up to a parabola: axes end at 1000 times the
+    spread of the rows.
 
     Attributes
     ----------
