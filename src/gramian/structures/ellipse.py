@@ -34,8 +34,8 @@ class Ellipse(Structure):
 
     The fit is geometric: Gauss–Newton on orthogonal distances from several starts (an algebraic conic, the axes of the
     scatter, the best circle; in the plane also ellipses of all directions and shapes, and others about the best), the
-    best of which is kept. Every step is one pass over the rows. A distance is the root of one equation per row, found to
-    rounding by a Newton iteration that cannot leave its bracket.
+    best of which is kept. Every step is one pass over the rows. A distance is the root of one equation per row, found
+    to rounding by a Newton iteration that cannot leave its bracket.
 
     Along a short arc with much noise the best ellipse may be ever longer, up to a parabola: axes end at 1000 times the
     spread of the rows.
