@@ -117,13 +117,13 @@ class Ellipse(Structure):
             return center + step[:d], longer, turned
 
         if fresh:
-            starts = yield from self._starts(scatter, frame)
-            best = yield from _searched(starts, frame, move, scatter.weight, passes)
+            starts, shapes = yield from self._starts(scatter, frame)
+            best = yield from _searched(starts, shapes, frame, move, scatter.weight, passes)
         else:  # within a loop a few steps on from where it is: what runs off along an arc does not come back
             _, best = yield from levenberg([self._own], frame.at, move, passes or STEPS, found.equations)
         return frame.origin + frame.unit * best[0], frame.unit * best[1], best[2]
 
-    def _starts(self, scatter: Scatter, frame: "_Frame") -> Asking[list[State]]:
+    def _starts(self, scatter: Scatter, frame: "_Frame") -> Asking[tuple[list[State], list[State]]]:
         values, turn = np.linalg.eigh(scatter.cross / scatter.weight / frame.unit**2)
         size = np.sqrt(np.maximum(values, SMALLEST**2))
         G = yield lambda X, weight: quadrics(((X - frame.origin) / frame.unit) @ turn / size, weight)
@@ -133,7 +133,7 @@ class Ellipse(Structure):
         round_ = np.full(len(values), np.clip(radius, 1e-3, 0.1 * LARGEST))
         stretched = round_ * np.where(values == values.max(), 2.0, 1.0)
         shapes = outlined(G, turn, size) if len(values) == 2 else []
-        return [*algebraic(G, turn, size), around, (center, round_, turn), (center, stretched, turn), *shapes]
+        return [*algebraic(G, turn, size), around, (center, round_, turn), (center, stretched, turn)], shapes
 
     def _learn(self, summary: Any) -> None:
         self.center_, axes, turn = summary
@@ -186,7 +186,12 @@ class _Frame:
 
 
 def _searched(
-    starts: list[State], frame: _Frame, move: Callable[..., State | None], weight: float, passes: int | None
+    starts: list[State],
+    shapes: list[State],
+    frame: _Frame,
+    move: Callable[..., State | None],
+    weight: float,
+    passes: int | None,
 ) -> Asking[State]:
     """The best ellipse from some starts; in the plane, where short arcs have many minima, also from near the best."""
     d = len(frame.origin)
@@ -206,7 +211,10 @@ def _searched(
     center, axes, turn = best
     about = np.linalg.norm((center @ turn) / axes) < WELL_INSIDE  # rows lie all around the centre
     clear = about and np.sqrt(value / weight) < THIN * axes.min() ** 2 / axes.max()
-    for size in NUDGES if passes is None and not clear else ():
+    if clear:
+        return best
+    value, best = yield from levenberg([best, *shapes], frame.at, step, passes or STEPS, None, basis)
+    for size in NUDGES if passes is None else ():
         # minima lie close together where the feet of rows change sides
         nudges = [size * sign * each for each in np.eye(d * (d + 3) // 2) for sign in (-1.0, 1.0)]
         near = [there for nudge in nudges if (there := step(best, nudge)) is not None]
