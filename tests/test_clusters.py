@@ -250,10 +250,11 @@ class TestShapes:
 
 
 class TestCompetition:
-    @pytest.mark.parametrize("k", [2, 3, 5])
-    def test_rivals_leave_the_true_number(self, k):
-        for seed in range(8):
-            model = gm.CompetitiveLearning(2 * k, rule="rival", random_state=seed).fit(separated(seed, k))
+    @pytest.mark.parametrize("d", [1, 2, 5])
+    @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+    def test_rivals_leave_the_true_number(self, k, d):
+        for seed in range(9):
+            model = gm.CompetitiveLearning(2 * k, rule="rival", random_state=seed).fit(separated(seed, k, d))
             assert model.n_clusters_ == k, seed
             assert set(model.labels_) == set(range(k))
 
@@ -317,6 +318,23 @@ class TestNumber:
         model = gm.KMeans("auto", criterion="penalty", penalty=1e9, random_state=0).fit(BLOBS)
         assert model.n_clusters_ == 1
         np.testing.assert_allclose(model.choice_.values, model.choice_.objectives + 1e9 * model.choice_.n_clusters)
+
+    @pytest.mark.parametrize("d", [1, 2, 5])
+    @pytest.mark.parametrize("k", [1, 3, 6])
+    def test_penalty_of_the_longest_stretch(self, k, d):
+        for seed in range(3):
+            X = separated(seed, k, d)
+            model = gm.KMeans("auto", criterion="penalty", n_init=3, random_state=0).fit(X)
+            assert model.n_clusters_ == k
+            choice = model.choice_
+            np.testing.assert_allclose(choice.values, choice.objectives + choice.penalty * choice.n_clusters)
+            assert choice.values.argmin() == k - 1
+            # half or twice the penalty would choose the same, and so would other units
+            for factor in (0.5, 2.0) if k > 1 else (2.0,):
+                assert (choice.objectives + factor * choice.penalty * choice.n_clusters).argmin() == k - 1
+            other = gm.KMeans("auto", criterion="penalty", n_init=3, random_state=0).fit(1e-6 * X)
+            assert other.choice_.penalty == pytest.approx(1e-12 * choice.penalty, rel=1e-6)
+        assert gm.KMeans("auto", random_state=0).fit(BLOBS).choice_.penalty is None
 
     def test_mixtures_and_lines(self):
         assert gm.GaussianMixture("auto", max_clusters=6, random_state=0).fit(BLOBS).n_clusters_ == 4

@@ -188,6 +188,27 @@ def test_student_mixture():
     assert (np.diff(values) <= 1e-10 * np.abs(values[:-1])).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_student_mixture_of_unknown_freedom(seed):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.standard_t(2.0, (800, 2)), rng.standard_normal((800, 2)) + 25])
+    fixed = gm.StudentTMixture(2, random_state=0, tol=1e-9, max_iter=2000).fit(X)
+    model = gm.StudentTMixture(2, nu="auto", random_state=0, tol=1e-9, max_iter=2000).fit(X)
+    heavy, light = model.nus_[np.argsort(model.means_[:, 0])]
+    assert 1.4 < heavy < 3.0
+    assert light > 10
+    values = np.array([value for _, value, _ in model.history_])
+    assert (np.diff(values) <= 1e-10 * np.abs(values[:-1])).all()
+    assert model.log_likelihood_ > fixed.log_likelihood_
+    np.testing.assert_array_equal(fixed.nus_, 4.0)
+    # nothing near is likelier
+    for factor in (0.9, 1.1):
+        each = gm.structures.StudentT(model.nus_[0] * factor)
+        others = [each.given(s.mean_, s.scale_, s.nu_ * factor) for s in model.structures_]
+        near = sum(w * np.exp(s.log_density(X)) for w, s in zip(model.weights_, others, strict=True))
+        assert np.log(near).sum() < model.log_likelihood_
+
+
 @pytest.mark.parametrize("kind", ["full", "spherical", "student"])
 def test_samples_come_from_the_mixture(kind):
     X = table(7, d=2)

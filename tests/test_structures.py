@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import least_squares, minimize
 from scipy.stats import multivariate_normal, multivariate_t
 
 import gramian as gm
 from gramian.structures import Circle, Ellipse, Flat, Gaussian, KernelPoint, Line, Plane, Point, StudentT
 from gramian.structures.feet import signed_distances
-from gramian.structures.point import median
+from gramian.structures.medians import median
 
 SEARCH = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}
 
@@ -137,6 +137,22 @@ def test_student_is_the_likeliest():
     assert -found.log_density(x).sum() == pytest.approx(best, rel=1e-9)
 
 
+@pytest.mark.parametrize("nu", [1.5, 5.0, np.inf])
+def test_student_of_unknown_freedom_is_the_likeliest(nu):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((200, 1)) if nu == np.inf else rng.standard_t(nu, (200, 1))
+    found = StudentT("auto").fit(x)
+
+    def value(p):
+        return -multivariate_t([p[0]], [[np.exp(p[1])]], df=np.exp(p[2])).logpdf(x).sum()
+
+    ends = [(None, None), (None, None), (np.log(0.2), np.log(1000.0))]
+    best = min(minimize(value, [0.1, 0.1, at], bounds=ends, tol=1e-14).fun for at in (0.5, 2.0, 4.0, 6.5))
+    assert -found.log_density(x).sum() == pytest.approx(best, rel=1e-9)
+    assert found.parameters(1) == 3
+    np.testing.assert_array_equal(StudentT("auto").fit(x, np.ones(200)).nu_, found.nu_)
+
+
 def test_a_gaussian_of_rows_with_missing_numbers_is_the_likeliest():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2)) @ [[1.0, 0.8], [0.0, 0.5]] + [2.0, -1.0]
@@ -203,6 +219,7 @@ class TestDegenerate:
             (Plane(3), "q is 3"),
             (Gaussian("round"), "covariance is 'round'"),
             (StudentT(0.0), "nu is 0"),
+            (StudentT("many"), "nu is 'many'"),
             (Point("cubic"), "error is 'cubic'"),
         ):
             with pytest.raises(ValueError, match=message):
@@ -228,3 +245,36 @@ class TestDegenerate:
             warnings.simplefilter("ignore", gm.PrecisionWarning)
             other = Gaussian().fit(1e-8 * X)
         np.testing.assert_allclose(other.log_density(1e-8 * X) - found.log_density(X), -4 * np.log(1e-8), rtol=1e-9)
+
+
+def arc(seed):
+    """Part of an ellipse, at least 60 degrees of it, with noise."""
+    rng = np.random.default_rng(seed)
+    n, degrees, axis = int(rng.integers(15, 60)), rng.uniform(60, 180), rng.uniform(0.2, 1.0)
+    t = rng.uniform(0, 6.28) + np.deg2rad(rng.uniform(0, degrees, n))
+    turn = rng.uniform(0, 3)
+    X = np.column_stack([np.cos(t), axis * np.sin(t)])
+    X = X @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) + rng.uniform(-2, 2, 2)
+    return X + 10 ** rng.uniform(-3, -1) * rng.standard_normal((n, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ellipses_of_short_arcs_against_many_searches(seed):
+    X = arc(seed)
+    found = (Ellipse().fit(X).distance(X) ** 2).sum()
+    rng = np.random.default_rng(seed + 100)
+    mean, scale = X.mean(axis=0), np.sqrt(X.var(axis=0).sum())
+
+    def residuals(p):
+        center, axes = mean + scale * p[:2], scale * np.exp(np.clip(p[2:4], np.log(1e-6), np.log(1e3)))
+        turn = np.array([[np.cos(p[4]), -np.sin(p[4])], [np.sin(p[4]), np.cos(p[4])]])
+        return signed_distances((X - center) @ turn, axes)[0] / scale
+
+    best = np.inf
+    for _ in range(15):
+        axes, angle = np.exp(rng.uniform(np.log(0.3), np.log(10.0), 2)), rng.uniform(0, np.pi)
+        side = rng.standard_normal(2)
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        start = np.concatenate([-turn @ (axes * side / np.linalg.norm(side)), np.log(axes), [angle]])
+        best = min(best, 2.0 * scale**2 * least_squares(residuals, start, max_nfev=200).cost)
+    assert found <= best * (1 + 1e-6)

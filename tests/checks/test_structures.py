@@ -33,10 +33,10 @@ class TestStructure:
         X, w = cloud(0)
         rng = np.random.default_rng(1)
         at = copy.copy(structure).prepared(X.std(axis=0))
-        at = at.refitted(at.gather(X[:30], w[:30]))
+        at = at.fitted_to(X[:30], w[:30])
         for _ in range(4):
             weight = w * rng.uniform(size=len(X))
-            after = at.refitted(at.gather(X, weight))
+            after = at.fitted_to(X, weight, 8)
             before, value = weight @ at.loss(X), weight @ after.loss(X)
             assert value <= before + 1e-12 * abs(before)
             at = after

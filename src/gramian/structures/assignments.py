@@ -104,8 +104,9 @@ class RivalPenalised(Assignment):
 
     A pass moves point c by Σw (x − c) over the rows it wins less strength · Σw ρ (x − c) over those it is the rival of,
     divided by the weight of both; ρ is the squared distance of the winner over that of the rival, so that points are
-    driven out of a cluster that another has, and not out of their own. Points that win nothing are dropped; then the
-    nearest point owns a row.
+    driven out of a cluster that another has, and not out of their own. Points that win nothing are dropped. Where
+    points stand still and two share a cluster (the means of their rows are less than four spreads along the way apart),
+    the one with fewer rows leaves, and the others go on. Then the nearest point owns a row.
 
     Parameters
     ----------
@@ -127,8 +128,8 @@ class RivalPenalised(Assignment):
         parameters.whole("passes", self.passes, low=1)
         if not all(type(each).__name__ == "Point" and each.power == 2 for each in structures):
             raise ValueError(
-                f"{self!r} drives points away, and does not know how to move {structures[0]!r}; use structure='point', "
-                "or 'frequency'."
+                f"{self!r} drives points away, and {structures[0]!r} has nowhere to go: use structure='point', or "
+                " n_clusters='auto' with assignment='nearest' or 'soft', which chooses the number of any structure."
             )
 
     def opens(self) -> int:

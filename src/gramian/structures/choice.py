@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from gramian.rows import scan
 from gramian.structures.information import bayes
 from gramian.structures.loop import Outcome
 from gramian.structures.restarts import Search
-from gramian.structures.start import SHAPE_SAMPLE, Sample, extended
+from gramian.structures.start import SHAPE_SAMPLE, Sample, drawn_rows, extended
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CRITERIA = ("bic", "elbow", "gap", "penalty", "silhouette", "stability")
 SAMPLE = 2000  # rows that are compared in pairs, or fitted again and again
 REPEATS = 10  # reference tables of the gap, and pairs of halves of the stability
+CLEAR = 6.0  # ratio of the penalties at both ends of a number of clusters, beyond that of rows without any
 FRESH = 3  # starts of each number of clusters, the one before extended among them
 
 
@@ -38,6 +40,8 @@ class Choice:
         What the fits minimise.
     chosen : int
         The number of clusters.
+    penalty : float or None
+        λ of the criterion "penalty".
     """
 
     criterion: str
@@ -46,6 +50,7 @@ class Choice:
     errors: Floats | None
     objectives: Floats
     chosen: int
+    penalty: float | None = None
 
     def __str__(self) -> str:
         text = f"{self.chosen} clusters by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
@@ -91,7 +96,8 @@ def choice_of(task: Task, outcomes: list[Any]) -> Choice:
     tried = np.arange(1, len(outcomes) + 1)
     objectives = np.array([each.value for each in outcomes])
     values, errors, best = RULES[task.criterion](task, outcomes, objectives)
-    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]))
+    charge = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
+    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), charge)
 
 
 def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
@@ -116,12 +122,39 @@ def _elbow(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats,
 
 
 def _penalty(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
-    """Objective + λk; by default λ is the mean fall of the objective from one number to the next, as of the elbow."""
-    charge = task.penalty
-    if charge == "auto":
-        charge = (values[0] - values[-1]) / max(len(values) - 1, 1)
+    """Objective + λk."""
+    charge = persistent(values) if task.penalty == "auto" else float(task.penalty)
     found = values + charge * np.arange(1, len(values) + 1)
     return found, None, int(found.argmin())
+
+
+def persistent(values: Floats) -> float:
+    """The λ in the middle of the longest stretch, in its logarithm, over which objective + λk is least at the same k.
+
+    As λ falls from the objective of one cluster to nothing, k rises along the corners of the convex curve below the
+    objectives. Real clusters part what lies far apart, and more of them only what is close together: over the numbers
+    between the two λ may change most without a change of k. Where no stretch is longer than rows of one normal or even
+    spread have, λ is the objective of one cluster, which then is best.
+    """
+    corners = [0]
+    for i in range(1, len(values)):
+        while len(corners) > 1 and _fall(values, corners[-1], i) >= _fall(values, corners[-2], corners[-1]):
+            corners.pop()
+        corners.append(i)
+    falls = [_fall(values, a, b) for a, b in pairwise(corners)]
+    ends = [float(values[0]), *(fall for fall in falls if fall > 0)]
+    if len(ends) < 2:
+        return max(float(values[0]), 1e-300)
+    tiny = 1e-12 * ends[0]
+    lengths = [np.log(a / max(b, tiny)) for a, b in pairwise(ends)]
+    longest = int(np.argmax(lengths))
+    if lengths[longest] < np.log(CLEAR):
+        return ends[0]
+    return float(np.sqrt(ends[longest]) * np.sqrt(max(ends[longest + 1], tiny)))
+
+
+def _fall(values: Floats, a: int, b: int) -> float:
+    return float(values[a] - values[b]) / (b - a)
 
 
 def _bic(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
@@ -131,12 +164,8 @@ def _bic(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, N
 
 def _sampled(task: Task) -> tuple[Any, Floats, Ints]:
     """Rows to compare, their weights and places."""
-    block = task.search.rows.collect()
-    weight = np.ones(len(block)) if block.weight is None else np.asarray(block.weight)
-    index = np.flatnonzero(weight > 0)
-    if len(index) > SAMPLE:
-        index = np.sort(task.search.rng.choice(index, SAMPLE, replace=False))
-    return block.X[index], weight[index], index
+    index, X, weight = drawn_rows(task.search.rows, SAMPLE, task.search.rng)
+    return X, weight, index
 
 
 def _silhouette(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:

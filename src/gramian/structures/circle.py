@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from gramian.rows import Rows
-from gramian.structures.levenberg import STEPS, WITHIN, levenberg
+from gramian.structures.levenberg import STEPS, Equations, levenberg
+from gramian.structures.questions import Asking
 from gramian.structures.structure import Structure, dense, weights
-from gramian.structures.summaries import Gathered
+from gramian.structures.summaries import Distinct, Scatter
 
 Floats = NDArray[np.float64]
 LARGEST = 1e4  # radius, in root mean squares of the rows about their mean: beyond, a circle is a line
@@ -22,7 +24,7 @@ class Circle(Structure):
     """The circle (in three dimensions the sphere, and so on) of least Σw (‖x − c‖ − r)².
 
     The fit is geometric: Gauss–Newton on orthogonal distances from several starts (an algebraic circle, the mean, the
-    osculating circle of an arc), the best of which is kept.
+    osculating circle of an arc), the best of which is kept. Every step is one pass over the rows.
 
     Attributes
     ----------
@@ -42,57 +44,63 @@ class Circle(Structure):
         away = X - self.center_
         return (np.sqrt(np.einsum("ij,ij->i", away, away)) - self.radius_) ** 2
 
-    def gather(self, X: Any, weight: Floats) -> Gathered:
-        return Gathered.of(X, weight)
+    def gather(self, X: Any, weight: Floats) -> Any:
+        """The scatter of the rows; once there is a circle, the equations of the next step as well."""
+        if not getattr(self, "radius_", 0.0) > 0:
+            return Scatter.of(X, weight)
+        return Stepping(
+            Scatter.of(X, weight, diagonal=True), _Frame(self.center_, self.radius_).at(X, weight, [self._own])
+        )
+
+    @property
+    def _own(self) -> Floats:
+        return np.append(np.zeros(len(self.center_)), 1.0)
 
     def _fit_alone(self, rows: Rows) -> None:
-        summary = rows.sum(lambda block: self.gather(dense(block.X), weights(block)))
-        X, _ = summary.rows()
-        if rows.d > 1 and len(np.unique(X, axis=0)) > 2:
-            sizes = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
-            if sizes[1] <= STRAIGHT * sizes[0]:
+        if hasattr(self, "center_"):
+            del self.center_, self.radius_
+        if rows.d > 1:
+            distinct, sizes = spread_of(rows, 3)
+            if distinct > 2 and sizes[1] <= STRAIGHT * sizes[0]:
                 raise ValueError(
                     "The rows lie on a line, to which every large circle comes as near as one likes: none is best. Fit "
                     "a Line."
                 )
-        if hasattr(self, "center_"):
-            del self.center_
-        self._learn(summary)
+        super()._fit_alone(rows)
 
-    def _learn(self, summary: Any) -> None:
-        X, weight = summary.rows()
-        total = weight.sum()
-        mean = weight @ X / total
-        scale = float(np.sqrt(weight @ ((X - mean) ** 2).sum(axis=1) / total))
+    def learning(self, passes: int | None = None) -> Asking[Any]:
+        found = yield self.gather
+        fresh = isinstance(found, Scatter)
+        scatter = found if fresh else found.scatter
+        scale = scatter.size
         if scale == 0:
-            self.center_, self.radius_ = mean, 0.0
-            return
-        Z = (X - mean) / scale
-
-        def evaluate(state: Floats) -> tuple[Floats, Floats]:
-            away = Z - state[:-1]
-            far = np.sqrt(np.einsum("ij,ij->i", away, away))
-            away /= np.where(far > 0, far, 1.0)[:, None]
-            return far - state[-1], np.column_stack([-away, np.full(len(Z), -1.0)])
+            return scatter.mean, 0.0
+        frame = _Frame(scatter.mean, scale) if fresh else _Frame(self.center_, self.radius_)
+        largest = LARGEST * scale / frame.unit
 
         def move(state: Floats, step: Floats) -> Floats | None:
             there = state + step
-            return there if 0 <= there[-1] <= LARGEST else None
+            return there if 0 <= there[-1] <= largest else None
 
-        if hasattr(self, "center_"):  # within a loop: a few steps on from where it is, and more the next time
-            starts, steps = [np.append((self.center_ - mean) / scale, self.radius_ / scale)], WITHIN
-        else:
-            starts, steps = [*_algebraic(Z, weight), *_others(Z, weight)], STEPS
-        found = [levenberg(start, evaluate, move, weight, steps) for start in starts]
-        best = min(found, key=lambda pair: pair[0])[1]
-        self.center_, self.radius_ = mean + scale * best[:-1], float(scale * best[-1])
+        if fresh:
+            turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)[1]
+            starts = circles((yield lambda X, weight: gram(frame.units(X) @ turn, weight)), turn)
+            _, best = yield from levenberg(starts, frame.at, move, passes or STEPS)
+        else:  # within a loop: a few steps on from where it is, and more the next time
+            _, best = yield from levenberg([self._own], frame.at, move, passes or STEPS, found.equations)
+        return frame.origin + frame.unit * best[:-1], float(frame.unit * best[-1])
+
+    def _learn(self, summary: Any) -> None:
+        self.center_, self.radius_ = summary
 
     def sketch(self, X: Any, weight: Floats) -> Self:
-        found = copy(self)
-        mean = weight @ X / weight.sum()
-        best = [*_algebraic(X - mean, weight), *_others(X - mean, weight)][0]
-        found.center_, found.radius_ = mean + best[:-1], float(best[-1])
-        return found
+        scatter = Scatter.of(X, weight)
+        frame = _Frame(scatter.mean, scatter.size)
+        if frame.unit == 0:
+            return self.refitted((scatter.mean, 0.0))
+        turn = np.linalg.eigh(scatter.cross / scatter.weight / frame.unit**2)[1]
+        best = circles(gram(frame.units(X) @ turn, weight), turn)[0]
+        return self.refitted((frame.origin + frame.unit * best[:-1], float(frame.unit * best[-1])))
 
     def through(self, x: Floats) -> "Circle":
         found = copy(self)
@@ -110,28 +118,106 @@ class Circle(Structure):
         return d + 1
 
 
-def _algebraic(Z: Floats, weight: Floats) -> list[Floats]:
-    """The circle of least Σw (‖z − c‖² − r²)²."""
-    root = np.sqrt(weight)[:, None]
-    squares = np.einsum("ij,ij->i", Z, Z)
-    found = np.linalg.lstsq(root * np.column_stack([2.0 * Z, np.ones(len(Z))]), root[:, 0] * squares, rcond=1e-10)[0]
-    center, radius = found[:-1], np.sqrt(max(found[-1] + found[:-1] @ found[:-1], 0.0))
-    return [np.append(center, radius)] if radius <= LARGEST else []
+@dataclass(eq=False)
+class Stepping:
+    """What a step within a loop needs: the scatter of the rows, and the equations where the structure is."""
+
+    scatter: Scatter
+    equations: Equations
+
+    def __add__(self, other: "Stepping") -> "Stepping":
+        return Stepping(self.scatter + other.scatter, self.equations + other.equations)
 
 
-def _others(Z: Floats, weight: Floats) -> list[Floats]:
-    """About the mean; and about the centre of the arc that bends most along the direction of least spread."""
-    share = weight / weight.sum()
-    starts = [np.append(np.zeros(Z.shape[1]), share @ np.sqrt(np.einsum("ij,ij->i", Z, Z)))]
-    if Z.shape[1] > 1:
-        _, vectors = np.linalg.eigh((share[:, None] * Z).T @ Z)
-        normal = vectors[:, 0]
-        height = Z @ normal
-        along = np.einsum("ij,ij->i", Z, Z) - height**2
-        basis = np.column_stack([np.ones(len(Z)), Z @ vectors[:, 1:], along])
-        root = np.sqrt(weight)
-        bend = np.linalg.lstsq(root[:, None] * basis, root * height, rcond=None)[0]
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """An origin and a unit, in which circles are centres and a radius."""
+
+    origin: Floats
+    unit: float
+
+    def units(self, X: Floats) -> Floats:
+        return (X - self.origin) / self.unit
+
+    def at(self, X: Floats, weight: Floats, states: list[Floats]) -> Equations:
+        s, p = len(states), len(self.origin) + 1
+        found = Equations(float(weight.sum()), np.zeros(s), np.zeros((s, p)), np.zeros((s, p, p)))
+        for i, state in enumerate(states):
+            found.value[i] = _equations(X, weight, self.origin, self.unit, state, found.slope[i], found.curve[i])
+        return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _equations(
+    X: Any, weight: Any, origin: Any, unit: Any, state: Any, slope: Any, curve: Any
+) -> Any:  # pragma: no cover - compiled
+    """Adds up the equations of ‖x − c‖ − r and returns Σw of its square."""
+    n, d = X.shape
+    J = np.empty(d + 1)
+    J[d] = -1.0
+    value = 0.0
+    for row in range(n):
+        far = 0.0
+        for i in range(d):
+            J[i] = (X[row, i] - origin[i]) / unit - state[i]
+            far += J[i] * J[i]
+        far = np.sqrt(far)
+        for i in range(d):
+            J[i] = -J[i] / far if far > 0.0 else 0.0
+        w, r = weight[row], far - state[d]
+        value += w * r * r
+        for i in range(d + 1):
+            u = w * J[i]
+            slope[i] += u * r
+            for j in range(i + 1):
+                curve[i, j] += u * J[j]
+    for i in range(d + 1):
+        for j in range(i):
+            curve[j, i] = curve[i, j]
+    return value
+
+
+def spread_of(rows: Rows, most: int) -> tuple[int, Floats]:
+    """Distinct rows, counted up to `most`, and the spread along the principal directions, the largest first."""
+    found = rows.sum(lambda block: Distinct.of(dense(block.X), weights(block), most))
+    scatter = rows.sum(lambda block: Scatter.of(dense(block.X), weights(block)))
+    scale = scatter.size
+    if scale == 0:
+        return len(found.rows), np.zeros(rows.d)
+    turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)[1]
+
+    # along the directions sums keep digits that the scatter of the columns does not have
+    def along(block: Any) -> Floats:
+        return np.asarray(weights(block) @ (((dense(block.X) - scatter.mean) / scale) @ turn) ** 2)
+
+    return len(found.rows), np.sqrt(rows.sum(along)[::-1] / scatter.weight)
+
+
+def gram(T: Floats, weight: Floats) -> Floats:
+    """Sums of products of 1, the coordinates, ‖t‖², the square of the first coordinate, and ‖t‖."""
+    squares = np.einsum("ij,ij->i", T, T)
+    F = np.column_stack([np.ones(len(T)), T, squares, T[:, 0] ** 2, np.sqrt(squares)])
+    return (weight[:, None] * F).T @ F
+
+
+def circles(G: Floats, turn: Floats) -> list[Floats]:
+    """Circles to start from: of least Σw (‖z − c‖² − r²)², about the mean, and the arc that bends most."""
+    d = len(turn)
+    found = []
+    one_and_t = np.arange(d + 1)
+    fit = np.linalg.lstsq(G[np.ix_(one_and_t, one_and_t)], G[one_and_t, d + 1], rcond=1e-14)[0]
+    center = 0.5 * turn @ fit[1:]
+    radius = np.sqrt(max(fit[0] + center @ center, 0.0))
+    if radius <= LARGEST:
+        found.append(np.append(center, radius))
+    found.append(np.append(np.zeros(d), G[0, d + 3] / G[0, 0]))
+    if d > 1:
+        # the height along the direction of least spread is a parabola of the others: 1, t₂ …, ‖t‖² − t₁²
+        C = np.zeros((d + 1, len(G)))
+        C[0, 0], C[d, d + 1], C[d, d + 2] = 1.0, 1.0, -1.0
+        C[np.arange(1, d), np.arange(2, d + 1)] = 1.0
+        bend = np.linalg.lstsq(C @ G @ C.T, C @ G[:, 1], rcond=1e-14)[0]
         if abs(bend[-1]) > 1.0 / LARGEST:
             radius = 0.5 / bend[-1]
-            starts.append(np.append((bend[0] + radius) * normal, abs(radius)))
-    return starts
+            found.append(np.append((bend[0] + radius) * turn[:, 0], abs(radius)))
+    return found

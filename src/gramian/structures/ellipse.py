@@ -1,7 +1,9 @@
 """Ellipses and ellipsoids, by geometric fit of true orthogonal distances."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, Self
 
@@ -10,14 +12,18 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.rows import Rows
-from gramian.structures.circle import Circle
-from gramian.structures.feet import signed_distances
-from gramian.structures.levenberg import STEPS, WITHIN, levenberg
-from gramian.structures.structure import Structure, dense, weights
-from gramian.structures.summaries import Gathered
+from gramian.structures.circle import Circle, Stepping, spread_of
+from gramian.structures.feet import ellipse_equations, signed_distances
+from gramian.structures.levenberg import STEPS, Equations, levenberg
+from gramian.structures.questions import Asking
+from gramian.structures.structure import Structure
+from gramian.structures.summaries import Scatter
 
 Floats = NDArray[np.float64]
 LARGEST, SMALLEST = 1e3, 1e-6  # semi-axes, in root mean squares of the rows about their mean
+RATIOS, ANGLES = (1.0, 0.5, 0.2, 0.1, 0.04, 0.01), 12  # shapes and directions of short arcs to start from
+WELL_INSIDE, THIN = 0.3, 0.2  # the middle of the rows, in axes; the noise, in radii of curvature: one minimum is clear
+NUDGES = (1.0, 0.3, 0.1)  # of places, logarithms of axes and angles about the best ellipse
 FLAT = 1e-7  # relative size of the last direction below which rows lie on a flat
 State = tuple[Floats, Floats, Floats]  # centre, semi-axes, directions in columns
 
@@ -27,8 +33,12 @@ class Ellipse(Structure):
     """The ellipse (in more dimensions the ellipsoid) of least Σw distance², distances orthogonal to its surface.
 
     The fit is geometric: Gauss–Newton on orthogonal distances from several starts (an algebraic conic, the axes of the
-    scatter, the best circle), the best of which is kept. A distance is the root of one equation per row, found to
-    rounding by a Newton iteration that cannot leave its bracket.
+    scatter, the best circle; in the plane also ellipses of all directions and shapes, and others about the best), the
+    best of which is kept. Every step is one pass over the rows. A distance is the root of one equation per row, found
+    to rounding by a Newton iteration that cannot leave its bracket.
+
+    Along a short arc with much noise the best ellipse may be ever longer, up to a parabola: axes end at 1000 times the
+    spread of the rows.
 
     Attributes
     ----------
@@ -56,82 +66,92 @@ class Ellipse(Structure):
     def loss(self, X: Any) -> Floats:
         return signed_distances((X - self.center_) @ self.directions_.T, self.axes_)[0] ** 2
 
-    def gather(self, X: Any, weight: Floats) -> Gathered:
-        return Gathered.of(X, weight)
+    def gather(self, X: Any, weight: Floats) -> Any:
+        """The scatter of the rows; once there is an ellipse, the equations of the next step as well."""
+        if not hasattr(self, "center_") or not self.axes_.min() > 0:
+            return Scatter.of(X, weight)
+        frame = _Frame(self.center_, float(self.axes_[0]))
+        return Stepping(Scatter.of(X, weight, diagonal=True), frame.at(X, weight, [self._own]))
+
+    @property
+    def _own(self) -> State:
+        return np.zeros(len(self.center_)), self.axes_ / self.axes_[0], np.ascontiguousarray(self.directions_.T)
 
     def _fit_alone(self, rows: Rows) -> None:
-        summary = rows.sum(lambda block: self.gather(dense(block.X), weights(block)))
-        X, _ = summary.rows()
-        distinct, needed = len(np.unique(X, axis=0)), self.least(rows.d)
+        if hasattr(self, "center_"):
+            del self.center_
+        needed = self.least(rows.d)
+        distinct, sizes = spread_of(rows, needed)
         if distinct < needed:
             raise ValueError(
                 f"X has {distinct} distinct rows, through which many ellipses pass: {needed} determine one in "
                 f"{rows.d} dimensions. Give more rows, or fit a Circle."
             )
-        sizes = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
         if sizes[-1] <= FLAT * sizes[0]:
             raise ValueError(
                 "The rows lie on a flat, to which every large ellipse comes as near as one likes: none is best. Fit a "
                 "Line or a Plane."
             )
-        if hasattr(self, "center_"):
-            del self.center_
-        self._learn(summary)
+        super()._fit_alone(rows)
 
-    def _learn(self, summary: Any) -> None:
-        X, weight = summary.rows()
-        total = weight.sum()
-        mean = weight @ X / total
-        scale = float(np.sqrt(weight @ ((X - mean) ** 2).sum(axis=1) / total))
-        d = X.shape[1]
+    def learning(self, passes: int | None = None) -> Asking[Any]:
+        found = yield self.gather
+        fresh = isinstance(found, Scatter)
+        scatter = found if fresh else found.scatter
+        scale, d = scatter.size, len(scatter.mean)
         if scale == 0:
-            self.center_, self.axes_, self.directions_ = mean, np.zeros(d), np.eye(d)
-            return
-        Z = (X - mean) / scale
-        pairs = list(combinations(range(d), 2))
+            return scatter.mean, np.zeros(d), np.eye(d)
+        frame = _Frame(scatter.mean, scale) if fresh else _Frame(self.center_, float(self.axes_[0]))
+        ends = SMALLEST * scale / frame.unit, LARGEST * scale / frame.unit
 
-        def evaluate(state: State) -> tuple[Floats, Floats]:
-            center, axes, turn = state
-            distances, y = signed_distances((Z - center) @ turn, axes)
-            steep = y / axes**2
-            size = np.linalg.norm(steep, axis=1)
-            size = np.where(size > 0, size, 1.0)[:, None]
-            turned = [y[:, i] * y[:, j] * (axes[j] ** -2.0 - axes[i] ** -2.0) for i, j in pairs]
-            return distances, np.column_stack([-steep @ turn.T, -y * steep, *turned]) / size
-
-        def move(state: State, step: Floats) -> State | None:
+        def move(state: State, step: Floats, anchor: Callable[[State], Floats] | None = None) -> State | None:
             center, axes, turn = state
             if np.abs(step[d : 2 * d]).max() > 20:
                 return None
-            axes = axes * np.exp(step[d : 2 * d])
-            if axes.max() > LARGEST or axes.min() < SMALLEST:
+            longer, turned = axes * np.exp(step[d : 2 * d]), _turned(turn, step[2 * d :])
+            if longer.max() > ends[1] or longer.min() < ends[0]:
                 return None
-            skew = np.zeros((d, d))
-            for angle, (i, j) in zip(step[2 * d :], pairs, strict=True):
-                skew[i, j], skew[j, i] = angle, -angle
-            return center + step[:d], axes, turn @ np.linalg.solve(np.eye(d) - 0.5 * skew, np.eye(d) + 0.5 * skew)
+            if anchor is not None:
+                foot = anchor(state)
+                center = center + turn @ foot - turned @ (foot * (longer / axes))
+            return center + step[:d], longer, turned
 
-        if hasattr(self, "center_") and self.axes_.min() > 0:  # within a loop: a few steps on from where it is
-            starts, steps = [((self.center_ - mean) / scale, self.axes_ / scale, self.directions_.T)], WITHIN
-        else:
-            starts, steps = [*_algebraic(Z, weight), *_others(Z, weight)], STEPS
-        found = [levenberg(start, evaluate, move, weight, steps) for start in starts]
-        center, axes, turn = min(found, key=lambda pair: pair[0])[1]
+        if fresh:
+            starts, shapes = yield from self._starts(scatter, frame)
+            best = yield from _searched(starts, shapes, frame, move, scatter.weight, passes)
+        else:  # within a loop a few steps on from where it is: what runs off along an arc does not come back
+            _, best = yield from levenberg([self._own], frame.at, move, passes or STEPS, found.equations)
+        return frame.origin + frame.unit * best[0], frame.unit * best[1], best[2]
+
+    def _starts(self, scatter: Scatter, frame: "_Frame") -> Asking[tuple[list[State], list[State]]]:
+        values, turn = np.linalg.eigh(scatter.cross / scatter.weight / frame.unit**2)
+        size = np.sqrt(np.maximum(values, SMALLEST**2))
+        G = yield lambda X, weight: quadrics(((X - frame.origin) / frame.unit) @ turn / size, weight)
+        around = _scattered(values, turn)
+        center, radius = yield from Circle().learning()
+        center, radius = (center - frame.origin) / frame.unit, radius / frame.unit
+        round_ = np.full(len(values), np.clip(radius, 1e-3, 0.1 * LARGEST))
+        stretched = round_ * np.where(values == values.max(), 2.0, 1.0)
+        shapes = outlined(G, turn, size) if len(values) == 2 else []
+        return [*algebraic(G, turn, size), around, (center, round_, turn), (center, stretched, turn)], shapes
+
+    def _learn(self, summary: Any) -> None:
+        self.center_, axes, turn = summary
         order = np.argsort(-axes, kind="stable")
-        self.center_, self.axes_ = mean + scale * center, scale * axes[order]
+        self.axes_ = axes[order]
         self.directions_ = np.ascontiguousarray(sl.qr(turn)[0][:, order].T)
         self.directions_ *= np.where(np.einsum("ij,ij->i", self.directions_, turn[:, order].T) < 0, -1.0, 1.0)[:, None]
 
     def sketch(self, X: Any, weight: Floats) -> Self:
-        found = copy(self)
-        mean = weight @ X / weight.sum()
-        scale = float(np.sqrt(weight @ ((X - mean) ** 2).sum(axis=1) / weight.sum()))
+        scatter = Scatter.of(X, weight)
+        scale = scatter.size
         if scale == 0:
-            return self.refitted(self.gather(X, weight))
-        Z = (X - mean) / scale
-        center, axes, turn = [*_algebraic(Z, weight), _scattered(Z, weight)][0]
-        found.center_, found.axes_, found.directions_ = mean + scale * center, scale * axes, turn.T
-        return found
+            return self.fitted_to(X, weight)
+        values, turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)
+        size = np.sqrt(np.maximum(values, SMALLEST**2))
+        G = quadrics(((X - scatter.mean) / scale) @ turn / size, weight)
+        center, axes, turn = [*algebraic(G, turn, size), _scattered(values, turn)][0]
+        return self.refitted((scatter.mean + scale * center, scale * axes, turn))
 
     def through(self, x: Floats) -> "Ellipse":
         found = copy(self)
@@ -148,33 +168,135 @@ class Ellipse(Structure):
         return d * (d + 3) // 2
 
 
-def _algebraic(Z: Floats, weight: Floats) -> list[State]:
-    """The quadric zᵀAz + bᵀz = 1 of least squares, where it is an ellipsoid."""
-    d = Z.shape[1]
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """An origin and a unit, in which ellipses are centres, axes and directions."""
+
+    origin: Floats
+    unit: float
+
+    def at(self, X: Floats, weight: Floats, states: list[State]) -> Equations:
+        s, d = len(states), len(self.origin)
+        p = d * (d + 3) // 2
+        found = Equations(float(weight.sum()), np.zeros(s), np.zeros((s, p)), np.zeros((s, p, p)))
+        for i, state in enumerate(states):
+            slope, curve = found.slope[i], found.curve[i]
+            found.value[i] = ellipse_equations(X, weight, self.origin, self.unit, *state, slope, curve)
+        return found
+
+
+def _searched(
+    starts: list[State],
+    shapes: list[State],
+    frame: _Frame,
+    move: Callable[..., State | None],
+    weight: float,
+    passes: int | None,
+) -> Asking[State]:
+    """The best ellipse from some starts; in the plane, where short arcs have many minima, also from near the best."""
+    d = len(frame.origin)
+    if d > 2:
+        return (yield from levenberg(starts, frame.at, move, passes or STEPS))[1]
+
+    def anchor(state: State) -> Floats:
+        """The point of the ellipsoid nearest to the middle of the rows, along the directions from the centre."""
+        center, axes, turn = state
+        return np.asarray(signed_distances((-center @ turn)[None], axes)[1][0])
+
+    def basis(state: State) -> Floats:
+        return _held(state, anchor(state))
+
+    step = partial(move, anchor=anchor)
+    value, best = yield from levenberg(starts, frame.at, step, passes or STEPS, None, basis)
+    center, axes, turn = best
+    about = np.linalg.norm((center @ turn) / axes) < WELL_INSIDE  # rows lie all around the centre
+    clear = about and np.sqrt(value / weight) < THIN * axes.min() ** 2 / axes.max()
+    if clear:
+        return best
+    value, best = yield from levenberg([best, *shapes], frame.at, step, passes or STEPS, None, basis)
+    for size in NUDGES if passes is None else ():
+        # minima lie close together where the feet of rows change sides
+        nudges = [size * sign * each for each in np.eye(d * (d + 3) // 2) for sign in (-1.0, 1.0)]
+        near = [there for nudge in nudges if (there := step(best, nudge)) is not None]
+        other, there = yield from levenberg([best, *near], frame.at, step, STEPS, None, basis)
+        value, best = min((value, best), (other, there), key=lambda pair: pair[0])
+    return best
+
+
+def _turned(turn: Floats, angles: Floats) -> Floats:
+    """Directions turned by small angles in every plane of two of them."""
+    d = len(turn)
+    skew = np.zeros((d, d))
+    for angle, (i, j) in zip(angles, combinations(range(d), 2), strict=True):
+        skew[i, j], skew[j, i] = angle, -angle
+    return np.ascontiguousarray(turn @ np.linalg.solve(np.eye(d) - 0.5 * skew, np.eye(d) + 0.5 * skew))
+
+
+def _held(state: State, foot: Floats) -> Floats:
+    """Steps of the anchor, the axes and the angles as steps of the centre, the axes and the angles.
+
+    Axes grow from the anchor and turn about it: the best ellipses of all lengths along an arc are then a straight path.
+    """
+    _, axes, turn = state
+    d = len(axes)
+    B = np.eye(d * (d + 3) // 2)
+    B[:d, d : 2 * d] = -turn * foot
+    for at, (i, j) in enumerate(combinations(range(d), 2)):
+        B[:d, 2 * d + at] = turn[:, j] * foot[i] - turn[:, i] * foot[j]
+    return B
+
+
+def quadrics(T: Floats, weight: Floats) -> Floats:
+    """Sums of products of the monomials of degree two, one and nought."""
+    i, j = np.triu_indices(T.shape[1])
+    F = np.column_stack([T[:, i] * T[:, j], T, np.ones(len(T))])
+    return (weight[:, None] * F).T @ F
+
+
+def algebraic(G: Floats, turn: Floats, size: Floats) -> list[State]:
+    """The quadric tᵀAt + bᵀt = 1 of least squares, where it is an ellipsoid; its rows t are turned and in sizes."""
+    d = len(size)
     i, j = np.triu_indices(d)
-    root = np.sqrt(weight)
-    found = np.linalg.lstsq(root[:, None] * np.column_stack([Z[:, i] * Z[:, j], Z]), root, rcond=1e-12)[0]
+    found: Any = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-15)[0]
     A = np.zeros((d, d))
     A[i, j] = found[: len(i)]
-    A = 0.5 * (A + A.T)
-    values, turn = np.linalg.eigh(A)
+    return ellipsoid(0.5 * (A + A.T), found[len(i) :], -1.0, turn, size)
+
+
+def ellipsoid(A: Floats, b: Floats, c: float, turn: Floats, size: Floats) -> list[State]:
+    """The state of tᵀAt + bᵀt + c = 0 for rows t = turnᵀz / size, if it is an ellipsoid."""
+    A, b = A / np.outer(size, size), b / size
+    values, vectors = np.linalg.eigh(A)
     if values.min() <= 0:
         return []
-    center = -0.5 * turn @ ((turn.T @ found[len(i) :]) / values)
-    axes = np.sqrt((1.0 + center @ A @ center) / values)
-    return [(center, axes, turn)] if axes.max() < LARGEST and axes.min() > SMALLEST else []
+    center = -0.5 * vectors @ ((vectors.T @ b) / values)
+    level = center @ A @ center - c
+    if not level > 0:
+        return []
+    axes = np.sqrt(level / values)
+    if not (axes.max() < LARGEST and axes.min() > SMALLEST):
+        return []
+    return [(turn @ center, axes, np.ascontiguousarray(turn @ vectors))]
 
 
-def _scattered(Z: Floats, weight: Floats) -> State:
+def outlined(G: Floats, turn: Floats, size: Floats) -> list[State]:
+    """Ellipses of every direction and shape, from circles to what is nearly a parabola, each placed by least squares.
+
+    Short arcs have several minima, and some only where an axis is as long as may be.
+    """
+    found = []
+    scaling = np.array([size[0] ** 2, size[0] * size[1], size[1] ** 2, size[0], size[1], 1.0])
+    G = G * np.outer(scaling, scaling)
+    for ratio in RATIOS:
+        for angle in np.pi * np.arange(ANGLES if ratio < 1 else 1) / ANGLES:
+            across, along = np.array([-np.sin(angle), np.cos(angle)]), np.array([np.cos(angle), np.sin(angle)])
+            A = np.outer(across, across) + ratio**2 * np.outer(along, along)
+            known = np.array([A[0, 0], 2.0 * A[0, 1], A[1, 1]])
+            rest: Any = np.linalg.lstsq(G[3:, 3:], -G[3:, :3] @ known, rcond=1e-15)[0]
+            found += ellipsoid(A, rest[:2], float(rest[2]), turn, np.ones(2))
+    return found
+
+
+def _scattered(values: Floats, turn: Floats) -> State:
     """The axes of the scatter, of rows spread over the whole surface."""
-    values, turn = np.linalg.eigh((weight[:, None] * Z).T @ Z / weight.sum())
     return np.zeros(len(values)), np.clip(np.sqrt(len(values) * np.maximum(values, 0.0)), 1e-3, LARGEST), turn
-
-
-def _others(Z: Floats, weight: Floats) -> list[State]:
-    """The axes of the scatter; the best circle, and the same stretched along the first of them."""
-    middle, axes, turn = _scattered(Z, weight)
-    circle = Circle().refitted(Gathered.of(Z, weight))
-    round_ = np.full(len(axes), np.clip(circle.radius_, 1e-3, 0.1 * LARGEST))
-    stretched = round_ * np.where(axes == axes.max(), 2.0, 1.0)
-    return [(middle, axes, turn), (circle.center_, round_, turn), (circle.center_, stretched, turn)]

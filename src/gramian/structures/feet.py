@@ -1,4 +1,4 @@
-"""The nearest point of an ellipsoid, for many rows at once."""
+"""The nearest point of an ellipsoid, for many rows at once, and how distances change with the ellipsoid."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
     """Distances of rows in the coordinates of the axes, negative inside, and the nearest points of the surface.
 
     The foot is y_i = a_i² z_i / (g_i + s) with g_i = a_i² − min a² and s ≥ 0 the root of Σ (a_i z_i / (g_i + s))² = 1.
-    Newton's method on 1/√Σ rises to it from any s where the sum is at least 1, of which max (a_i |z_i| − g_i) is one.
+    Newton's method on 1/√Σ, which is concave, rises to it from any s where the sum is at least 1, of which
+    max (a_i |z_i| − g_i) is one; it begins at min a², the root of rows on the surface, and if that is beyond the root,
+    its first step leads below.
     Where z vanishes along the shortest axes and the sum stays below 1, s is 0 and the rest lies along such an axis.
 
     >>> signed_distances(np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([3.0, 1.0]))[0]
@@ -28,42 +30,112 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
     return size * far, size * y
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _feet(Z: Any, a: Any, y: Any, far: Any) -> None:  # pragma: no cover - compiled
-    n, d = Z.shape
+    d = len(a)
+    g, b = np.empty(d), np.empty(d)
+    shortest = _gaps(a, g)
+    for row in range(len(Z)):
+        far[row] = _foot(Z[row], a, g, shortest, b, y[row])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gaps(a: Any, g: Any) -> int:  # pragma: no cover - compiled
+    """Sets a² − min a², and returns where the shortest axis is."""
     shortest = 0
-    for i in range(d):
+    for i in range(len(a)):
         if a[i] < a[shortest]:
             shortest = i
-    g, b = np.empty(d), np.empty(d)
-    for i in range(d):
+    for i in range(len(a)):
         g[i] = (a[i] - a[shortest]) * (a[i] + a[shortest])
+    return shortest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _foot(z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any) -> Any:  # pragma: no cover - compiled
+    """Sets the foot of one row, and returns its signed distance."""
+    d = len(a)
+    low, out = 0.0, 0.0
+    for i in range(d):
+        b[i] = a[i] * abs(z[i])
+        low = max(low, b[i] - g[i])
+        out += (z[i] / a[i]) ** 2
+    s = max(low, a[shortest] * a[shortest])
+    for turn in range(STEPS):
+        total, slope = 0.0, 0.0
+        for i in range(d):
+            if b[i] > 0.0:
+                inverse = 1.0 / (g[i] + s)
+                part = b[i] * inverse
+                total += part * part
+                slope += part * part * inverse
+        if turn == 0 and not (total > 1.0 and slope > 0.0):  # from beyond the root the first step falls short of it
+            s = max(low, s + total * (np.sqrt(total) - 1.0) / slope) if slope > 0.0 else low
+            continue
+        if not total > 1.0 or not slope > 0.0:
+            break
+        step = total * (np.sqrt(total) - 1.0) / slope
+        if not np.isfinite(step):
+            break
+        s += step
+        if step <= 1e-9 * s:  # the error that is left is the square of that
+            break
+    inside = 0.0
+    for i in range(d):
+        y[i] = a[i] * a[i] * z[i] / (g[i] + s) if b[i] > 0.0 else 0.0
+        inside += (y[i] / a[i]) ** 2
+    if s == 0.0 and inside < 1.0:
+        y[shortest] = a[shortest] * np.sqrt(1.0 - inside)
+    total = 0.0
+    for i in range(d):
+        total += (z[i] - y[i]) ** 2
+    return np.sqrt(total) if out > 1.0 else -np.sqrt(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ellipse_equations(
+    X: Any, weight: Any, origin: Any, unit: Any, center: Any, axes: Any, turn: Any, slope: Any, curve: Any
+) -> Any:  # pragma: no cover - compiled
+    """Adds up the equations of signed distances r in the centre, the logarithms of the axes and the angles.
+
+    Rows are (x − origin)/unit; `turn` has the directions in columns. Returns Σw r².
+    """
+    n, d = X.shape
+    size = axes.max()
+    a = axes / size
+    x, z, y, g, b, steep = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    J = np.empty(len(slope))
+    shortest = _gaps(a, g)
+    value = 0.0
     for row in range(n):
-        s, out = 0.0, 0.0
         for i in range(d):
-            b[i] = a[i] * abs(Z[row, i])
-            s = max(s, b[i] - g[i])
-            out += (Z[row, i] / a[i]) ** 2
-        for _ in range(STEPS):
-            total, slope = 0.0, 0.0
-            for i in range(d):
-                if b[i] > 0.0:
-                    part = b[i] / (g[i] + s)
-                    total += part * part
-                    slope += part * part / (g[i] + s)
-            if not total > 1.0 or not slope > 0.0:
-                break
-            step = total * (np.sqrt(total) - 1.0) / slope
-            if not step > 1e-16 * s or not np.isfinite(step):
-                break
-            s += step
-        inside = 0.0
+            x[i] = ((X[row, i] - origin[i]) / unit - center[i]) / size
         for i in range(d):
-            y[row, i] = a[i] * a[i] * Z[row, i] / (g[i] + s) if b[i] > 0.0 else 0.0
-            inside += (y[row, i] / a[i]) ** 2
-        if s == 0.0 and inside < 1.0:
-            y[row, shortest] = a[shortest] * np.sqrt(1.0 - inside)
-        total = 0.0
+            z[i] = 0.0
+            for j in range(d):
+                z[i] += turn[j, i] * x[j]
+        w, r = weight[row], size * _foot(z, a, g, shortest, b, y)
+        long = 0.0
         for i in range(d):
-            total += (Z[row, i] - y[row, i]) ** 2
-        far[row] = np.sqrt(total) if out > 1.0 else -np.sqrt(total)
+            steep[i] = y[i] / (a[i] * a[i])
+            long += steep[i] * steep[i]
+        long = np.sqrt(long) if long > 0.0 else 1.0
+        at = 2 * d
+        for i in range(d):
+            J[i] = 0.0
+            for j in range(d):
+                J[i] -= turn[i, j] * steep[j] / long
+            J[d + i] = -size * y[i] * steep[i] / long
+            for j in range(i + 1, d):
+                J[at] = size * y[i] * y[j] * (1.0 / (a[j] * a[j]) - 1.0 / (a[i] * a[i])) / long
+                at += 1
+        value += w * r * r
+        for i in range(len(J)):
+            u = w * J[i]
+            slope[i] += u * r
+            for j in range(i + 1):
+                curve[i, j] += u * J[j]
+    for i in range(len(J)):
+        for j in range(i):
+            curve[j, i] = curve[i, j]
+    return value

@@ -80,7 +80,7 @@ class Gaussian(Structure):
 
     def log_density(self, X: Any) -> Floats:
         """log N(x; mean, covariance) of every row; of the numbers that are there, where some are missing."""
-        return -self.loss(self._rows(X))
+        return -self._each(X, self.loss)
 
     def _squares(self, X: Any) -> Floats:
         away = X - self.mean_
@@ -112,13 +112,13 @@ class Gaussian(Structure):
             )
 
     def _fit_missing(self, rows: Rows) -> None:
-        _, mean, variance = column_moments(rows)
+        weight, mean, variance = column_moments(rows)
         self._unit = units(mean, variance)
         self._settle(mean, variance if self._kind != "full" else np.diag(variance))
         value = np.inf
         for _ in range(ROUNDS):
             total = rows.sum(lambda block: float(weights(block) @ self.loss(dense(block.X))))
-            if value - total <= SETTLED * abs(total):
+            if value - total <= SETTLED * weight.max():  # whatever the units, which the likelihood depends on
                 break
             value = total
             self._learn(rows.sum(lambda block: self.gather(dense(block.X), weights(block))))

@@ -36,7 +36,8 @@ class KMeans(DistanceModel):
     criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
         What chooses k. With a kernel all but "bic", by distances in its feature space; "gap" takes rows of numbers.
     penalty : "auto" or float
-        λ of the criterion objective + λk; by default the mean fall from one k to the next.
+        λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
+        middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
     max_clusters : int
     random_state : int, Generator, RandomState or None
 

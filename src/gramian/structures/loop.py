@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from gramian.rows import Block, Rows
 from gramian.solvers.lloyd import EXACT
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.competition import compete
+from gramian.structures.levenberg import SHARED, WITHIN
 from gramian.structures.passes import Pass, State, shared
+from gramian.structures.questions import Answers, Question, concluded
 from gramian.structures.start import seeds
 from gramian.structures.structure import dense, weights
 
@@ -21,6 +24,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 NOTHING = 1e-100  # weight below which a soft structure is left as it is
+KEPT = 2**22  # shares of rows in structures that are kept for the sums a refit asks for, and not computed again
+TINY = float(np.finfo(np.float64).tiny)  # the scale of the noise where rows are all the same
 LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
 
 
@@ -47,6 +52,7 @@ class Loop:
         self.rows, self.rule, self.variance = rows, rule, variance
         self.labels: Ints = np.full(rows.n, -1, dtype=np.int64)
         self.scores: Floats = np.empty(rows.n)
+        self._shares: dict[int, tuple[State, Floats]] = {}
 
     @cached_property
     def weight(self) -> float:
@@ -89,8 +95,7 @@ class Loop:
                 mine = np.flatnonzero((owners == j) & (w > 0))
                 summaries.append(each.gather(X[mine], w[mine]) if len(mine) else None)
             mass: Any = np.bincount(owners, weights=w, minlength=len(state.structures))
-            counted = np.where(w > 0, own, -np.inf)
-            last = np.argsort(-counted, kind="stable")[: len(state.structures)]
+            last = _largest(np.where(w > 0, own, -np.inf), len(state.structures))
             worst = [(float(own[i]), block.start + int(i), X[[i]]) for i in last if w[i] > 0]
             return Pass(float(w @ own), mass, summaries, changed=changed, worst=worst)
 
@@ -112,6 +117,8 @@ class Loop:
             scores = top + np.log(total)
             changed = self.keep(block, p.argmax(axis=1), scores)
             p *= w[:, None]
+            if self.rows.n * p.shape[1] <= KEPT:
+                self._shares[block.start] = (state, p)
             used = w > 0
             summaries = [each.gather(X[used], p[used, j]) for j, each in enumerate(state.structures)]
             spread = float((p * losses).sum()) if state.scale is not None else 0.0
@@ -126,10 +133,39 @@ class Loop:
 
     # refits
 
+    def _part(self, state: State, questions: list[Question | None]) -> Callable[[Block], Answers]:
+        """What each structure asks of the rows that the last pass gave it."""
+
+        def leaf(block: Block) -> Answers:
+            X, w = dense(block.X), weights(block)
+            if self.rule.soft:
+                kept = self._shares.get(block.start)
+                if kept is not None and kept[0] is state:
+                    p = kept[1]
+                else:
+                    p = softmax(-costs(self.losses(X, state), state, self.rows.d), axis=1) * w[:, None]
+                used = w > 0
+                return Answers([None if q is None else q(X[used], p[used, j]) for j, q in enumerate(questions)])
+            owners = self.labels[block.start : block.start + len(block)]
+            parts = [np.flatnonzero((owners == j) & (w > 0)) for j in range(len(questions))]
+            return Answers(
+                [
+                    None if q is None or not len(part) else q(X[part], w[part])
+                    for q, part in zip(questions, parts, strict=True)
+                ]
+            )
+
+        return leaf
+
     def refit(self, state: State, found: Pass) -> State:
         """Every structure refitted to its part; one that owns nothing moves to the row that fits worst."""
         least = NOTHING if self.rule.soft else 0.0
-        summaries = shared(state.structures, found.summaries, found.mass > least)
+        totals = shared(state.structures, found.summaries, found.mass > least)
+        passes = SHARED if self.rule.soft else WITHIN
+        askings = [
+            each.learning(passes) if m > least else None for each, m in zip(state.structures, found.mass, strict=True)
+        ]
+        summaries = concluded(askings, totals, lambda questions: self.rows.sum(self._part(state, questions)))
         structures, spare = [], iter(found.worst)
         for j, each in enumerate(state.structures):
             if found.mass[j] > least:
@@ -141,7 +177,8 @@ class Loop:
         scale = state.scale
         if scale is not None:
             c, power = self.codimension(structures, self.rows.d), structures[0].power
-            scale = max(power * found.spread / (c * self.weight), LEAST_SCALE * self.variance ** (0.5 * power))
+            least = max(LEAST_SCALE * self.variance ** (0.5 * power), TINY)
+            scale = max(power * found.spread / (c * self.weight), least)
         return State(structures, found.mass / found.mass.sum(), scale)
 
     # the loop
@@ -155,7 +192,7 @@ class Loop:
             least = LEAST_SCALE * self.variance ** (0.5 * power)
             state = State(structures, np.maximum(found.mass, 1e-3 * self.weight / len(structures)), None)
             state.shares = state.shares / state.shares.sum()
-            state.scale = max(power * found.value / (c * self.weight), least, 1e-300)
+            state.scale = max(power * found.value / (c * self.weight), least, TINY)
         return state
 
     def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:
@@ -202,6 +239,15 @@ class Loop:
 
 
 NEAREST = Nearest()
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    """Places of the largest, the first of equal ones first."""
+    if len(values) > count:
+        places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    else:
+        places = np.arange(len(values))
+    return places[np.argsort(-values[places], kind="stable")][:count]
 
 
 def _row(X: Any) -> Floats:

@@ -13,11 +13,10 @@ from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.loop import Loop, Outcome
 from gramian.structures.passes import State
 from gramian.structures.point import Point
-from gramian.structures.start import Sample, given_structures, start_rows
+from gramian.structures.start import SAMPLE, Sample, given_structures, start_rows
 from gramian.structures.start import centers_of as checked
 
 Floats = NDArray[np.float64]
-MANY = 10_000  # rows from which starts are drawn from the rows as they are, and not from those that differ
 
 
 def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
@@ -50,7 +49,7 @@ class MeansLoop(Loop):
     @cached_property
     def _few(self) -> Sample:
         """Rows that differ, of few: in an order of their own, so that starts do not depend on that of the rows."""
-        return Sample(self.rows, MANY, np.random.default_rng(0))
+        return Sample(self.rows, SAMPLE, np.random.default_rng(0))
 
     def seeds(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
         """Means to start from."""
@@ -58,7 +57,7 @@ class MeansLoop(Loop):
             return known
         if not isinstance(how, str):
             centers = checked(how, len(templates), self.rows.d)
-        elif self.rows.n < MANY:
+        elif self.rows.n <= SAMPLE:
             sample = self._few
             centers = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
         else:

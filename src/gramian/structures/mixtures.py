@@ -76,7 +76,7 @@ class Mixture(ClusterModel):
             shape = each.scale_ if isinstance(each, StudentT) else as_matrix(each.covariance_, d)
             drawn = noise[mine] @ np.linalg.cholesky(shape).T
             if isinstance(each, StudentT):
-                drawn /= np.sqrt(rng.chisquare(each.nu, int(mine.sum())) / each.nu)[:, None]
+                drawn /= np.sqrt(rng.chisquare(each.nu_, int(mine.sum())) / each.nu_)[:, None]
             out[mine] = each.mean_ + drawn
         return out, clusters
 
@@ -166,8 +166,8 @@ class StudentTMixture(Mixture):
     Parameters
     ----------
     n_clusters : int or "auto"
-    nu : float
-        Degrees of freedom of all clusters.
+    nu : float or "auto"
+        Degrees of freedom of all clusters; "auto" estimates those of each, between 0.2 and 1000 (normal).
     regularization, init, n_init, max_iter, tol, criterion, max_clusters, random_state
         As of `GaussianMixture`.
 
@@ -175,6 +175,8 @@ class StudentTMixture(Mixture):
     ----------
     weights_, means_, covariances_
         Shares, centres, and covariances (those of the densities; infinite for nu ≤ 2).
+    nus_ : array (k,)
+        Degrees of freedom, given or estimated.
     log_likelihood_, objective_, labels_, structures_, n_clusters_, choice_, history_, n_iter_, certificate_, solver_
 
     Examples
@@ -189,7 +191,7 @@ class StudentTMixture(Mixture):
         self,
         n_clusters: Any = 2,
         *,
-        nu: float = 4.0,
+        nu: Any = 4.0,
         regularization: float = 1e-6,
         init: Any = "k-means++",
         n_init: int = 1,
@@ -212,3 +214,7 @@ class StudentTMixture(Mixture):
 
     def _parts(self) -> tuple[Any, Assignment]:
         return StudentT(self.nu, self.regularization), Soft()
+
+    def _set_attributes(self) -> None:
+        super()._set_attributes()
+        self.nus_ = np.array([each.nu_ for each in self.structures_])

@@ -24,7 +24,7 @@ from gramian.structures.means import are_means, is_dense
 from gramian.structures.passes import State
 from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
-from gramian.structures.structure import dense, unusable, weights
+from gramian.structures.structure import dense, refuse_unusable, weights
 from gramian.summary import Summary
 from gramian.warnings import ConvergenceWarning, PrecisionWarning
 
@@ -138,8 +138,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
                 f"{type(self).__name__} needs dense rows, and X is a sparse matrix: only points are fitted to sparse "
                 "rows. Give X.toarray()."
             )
-        if rows.sum(lambda block: unusable(block.X, self._missing)):
-            rows.refuse_nonfinite()
+        refuse_unusable(rows, self._missing)
 
     def _take(self, search: Search, outcome: Outcome, rows: Rows) -> None:
         """Keep what was found, without structures that own nothing."""
@@ -161,7 +160,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.structures_ = outcome.state.structures
         self.labels_ = loop.labels
         self._scores = loop.scores
-        self._row_weight = rows.collect().weight if rows.weighted else None
+        self._row_weight = np.concatenate(rows.sum(lambda block: [weights(block)])) if rows.weighted else None
         self.objective_ = float(outcome.value)
         self.n_clusters_ = len(self.structures_)
         self.history_, self.n_iter_ = outcome.history, outcome.iterations

@@ -9,8 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian import parameters
+from gramian.structures.medians import Values, medians
+from gramian.structures.questions import Asking
 from gramian.structures.structure import Structure
-from gramian.structures.summaries import Gathered, Totals
+from gramian.structures.summaries import Totals
 
 Floats = NDArray[np.float64]
 LOSSES = ("squared", "absolute")
@@ -64,10 +66,14 @@ class Point(Structure):
         return np.maximum(np.asarray(more.sum(axis=1)).reshape(-1) + np.abs(self.center_).sum(), 0.0)
 
     def gather(self, X: Any, weight: Floats) -> Any:
-        return Totals.of(X, weight) if self.error == "squared" else Gathered.of(X, weight)
+        return Totals.of(X, weight) if self.error == "squared" else Values.of(X, weight)
+
+    def learning(self, passes: int | None = None) -> Asking[Any]:
+        found = yield self.gather
+        return found.sum / found.weight if self.error == "squared" else (yield from medians(found))
 
     def _learn(self, summary: Any) -> None:
-        self.center_ = summary.sum / summary.weight if self.error == "squared" else median(*summary.rows())
+        self.center_ = summary
 
     def through(self, x: Floats) -> "Point":
         found = copy(self)
@@ -76,28 +82,3 @@ class Point(Structure):
 
     def parameters(self, d: int) -> int:
         return d
-
-
-def median(X: Any, weight: Floats) -> Floats:
-    """Weighted median of every column; the middle of the two where half the weight lies on either side."""
-    if not sp.issparse(X):
-        return np.array([_median(X[:, j], weight) for j in range(X.shape[1])])
-    columns, total = X.tocsc(), float(weight.sum())
-    found = np.zeros(X.shape[1])
-    for j in range(X.shape[1]):
-        part = slice(columns.indptr[j], columns.indptr[j + 1])
-        own = weight[columns.indices[part]]
-        rest = total - float(own.sum())  # of the zeros that are not stored
-        found[j] = _median(np.append(columns.data[part], 0.0), np.append(own, max(rest, 0.0)))
-    return found
-
-
-def _median(values: Floats, weight: Floats) -> float:
-    order = np.argsort(values, kind="stable")
-    order = order[weight[order] > 0]
-    below = np.cumsum(weight[order])
-    half = 0.5 * below[-1]
-    first = int(np.searchsorted(below, half * (1.0 - 1e-12)))
-    if abs(below[first] - half) <= 1e-12 * below[-1] and first + 1 < len(order):
-        return float(0.5 * (values[order[first]] + values[order[first + 1]]))
-    return float(values[order[first]])

@@ -12,13 +12,16 @@ from gramian.rows import Rows
 from gramian.solvers.lloyd import lloyd
 from gramian.solvers.points import Points
 from gramian.solvers.seeding import by_weight, farthest, plus_plus
+from gramian.structures.levenberg import WITHIN
 from gramian.structures.passes import shared
 from gramian.structures.point import Point
+from gramian.structures.questions import Answers, concluded
 from gramian.structures.structure import Structure, dense, weights
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 INITS = ("k-means++", "farthest", "random")
-SAMPLE = 8192  # rows that points grow from; of other structures fewer, which are compared more often
+SAMPLE = 10_000  # rows that points grow from; of other structures fewer, which are compared more often
 SHAPE_SAMPLE = 1024
 SHAPE_TRIALS = 12
 WARM_PASSES, WARM_TOL = 30, 1e-4  # of k-means, whose parts densities start from
@@ -32,20 +35,14 @@ class Sample:
     """
 
     def __init__(self, rows: Rows, most: int, rng: np.random.Generator) -> None:
-        block = rows.collect()
-        weight = weights(block)
-        index = np.flatnonzero(weight > 0)
-        if len(index) > most:
-            index = np.sort(rng.choice(index, most, replace=False))
-        X = block.X
-        X = dense(X if len(index) == X.shape[0] else X[index])
+        _, X, weight = drawn_rows(rows, most, rng)
         if not sp.issparse(X) and np.isnan(X).any():
             gone = np.isnan(X)
             count = np.maximum((~gone).sum(axis=0), 1)
             X = np.where(gone, np.where(gone, 0.0, X).sum(axis=0) / count, X)
         first, of_row = _distinct(X)
         self.X: Any = X[first]
-        self.weight: Floats = np.bincount(of_row, weights=weight[index], minlength=len(first)).astype(np.float64)
+        self.weight: Floats = np.bincount(of_row, weights=weight, minlength=len(first)).astype(np.float64)
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -53,6 +50,29 @@ class Sample:
     def row(self, i: int) -> Floats:
         found = self.X[[i]]
         return np.asarray(found.toarray() if sp.issparse(found) else found).reshape(-1)
+
+
+def drawn_rows(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Ints, Any, Floats]:
+    """Rows of positive weight, all or `most` of them drawn at random: their places, themselves and their weights."""
+    counts = rows.sum(lambda block: [int((weights(block) > 0).sum())])
+    total = sum(counts)
+    ranks = np.arange(total) if total <= most else np.sort(rng.choice(total, most, replace=False))
+    before = np.concatenate([[0], np.cumsum(counts)])
+
+    def taken(block: Any) -> list[Any]:
+        i = block.start // rows.block_size
+        mine = ranks[np.searchsorted(ranks, before[i]) : np.searchsorted(ranks, before[i + 1])] - before[i]
+        if not len(mine):
+            return []
+        w = weights(block)
+        index = np.flatnonzero(w > 0)[mine]
+        X = block.X if len(index) == len(w) else block.X[index]
+        return [(block.start + index, dense(X), w[index])]
+
+    found = rows.sum(taken)
+    stack = sp.vstack if rows.is_sparse else np.concatenate
+    X: Any = stack([X for _, X, _ in found])
+    return np.concatenate([index for index, _, _ in found]), X, np.concatenate([w for *_, w in found])
 
 
 def _distinct(X: Any) -> tuple[Any, Any]:
@@ -72,6 +92,9 @@ def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) 
     if not isinstance(how, str):
         return from_centers(templates, sample, centers_of(how, len(templates), rows.d))
     parameters.choice("init", how, INITS)
+    if not rows.is_sparse and all(type(each) is Point and each.error == "squared" for each in templates):
+        centers = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
+        return [each.through(center) for each, center in zip(templates, centers, strict=True)]
     if parts:
         first = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
         settled = lloyd(sample.X, sample.weight, first, max_iter=WARM_PASSES, tol=WARM_TOL)
@@ -123,19 +146,19 @@ def from_centers(templates: list[Any], sample: Sample, centers: Floats) -> list[
     points = [Point().through(center) for center in centers]
     owners = np.column_stack([point.loss(sample.X) for point in points]).argmin(axis=1)
     parts = [np.flatnonzero(owners == j) for j in range(len(templates))]
+    rows = [(sample.X[part], sample.weight[part]) if len(part) else (sample.X, sample.weight) for part in parts]
+    gathered = [template.gather(*row) for template, row in zip(templates, rows, strict=True)]
     there = np.array([len(part) > 0 for part in parts])
-    gathered = [
-        template.gather(sample.X[part], sample.weight[part]) if len(part) else None
-        for template, part in zip(templates, parts, strict=True)
-    ]
+
+    def ask(questions: list[Any]) -> Answers:
+        return Answers([None if q is None else q(*row) for q, row in zip(questions, rows, strict=True)])
+
+    askings = [None if isinstance(template, Point) else template.learning(WITHIN) for template in templates]
+    summaries = concluded(askings, shared(templates, gathered, there), ask)
     found = []
-    for j, (template, summary) in enumerate(zip(templates, shared(templates, gathered, there), strict=True)):
-        if isinstance(template, Point):
-            found.append(template.through(centers[j]))
-        elif summary is not None:
-            found.append(template.refitted(summary))
-        else:
-            found.append(template.refitted(template.gather(sample.X, sample.weight)).through(centers[j]))
+    for j, (template, summary) in enumerate(zip(templates, summaries, strict=True)):
+        each = template if isinstance(template, Point) else template.refitted(summary)
+        found.append(each if there[j] and not isinstance(template, Point) else each.through(centers[j]))
     return found
 
 
@@ -144,7 +167,7 @@ def extended(structures: list[Any], template: Any, sample: Sample, rng: np.rando
     nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
     if not template.density:
         return grown([template], sample, "k-means++", rng, structures)
-    broad = template.refitted(template.gather(sample.X, sample.weight))
+    broad = template.fitted_to(sample.X, sample.weight)
     return [*structures, broad.through(sample.row(int(nearest.argmax())))]
 
 
@@ -154,7 +177,7 @@ def grown(templates: list[Any], sample: Sample, how: str, rng: np.random.Generat
     For points this is k-means++ with several trials; "farthest" takes the worst row of all, "random" any.
     """
     middle = Point("squared" if templates[0].power == 2 else "absolute")
-    nearest = middle.refitted(middle.gather(sample.X, sample.weight.astype(np.float64))).loss(sample.X)
+    nearest = middle.fitted_to(sample.X, sample.weight).loss(sample.X)
     found: list[Any] = list(before)
     first = not found
     if found:

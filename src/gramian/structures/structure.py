@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,15 +11,17 @@ from numpy.typing import NDArray
 
 from gramian._charted import Drawn
 from gramian.rows import Rows, scan
+from gramian.structures.questions import Asking, answered
 
 Floats = NDArray[np.float64]
+SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
 
 
 class Structure(Drawn, ABC):
     """One structure for one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
 
-    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. What is learned ends in
-    an underscore.
+    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. One that no single pass
+    determines says in `learning` which sums it needs. What is learned ends in an underscore.
     """
 
     density: ClassVar[bool] = False  # its loss is −log of a density
@@ -72,9 +75,16 @@ class Structure(Drawn, ABC):
         """A pass over a block for all structures of a soft state at once, where that is faster; else None."""
         return None
 
+    def learning(self, passes: int | None = None) -> Asking[Any]:
+        """Ask for sums over its rows and return what `_learn` takes: the first question is always `gather`.
+
+        `passes` are the most it should ask for where it would be refitted again; None is until nothing changes.
+        """
+        return (yield self.gather)
+
     def sketch(self, X: Any, weight: Floats) -> Self:
         """A first, rough fit to a few rows."""
-        return self.refitted(self.gather(X, weight))
+        return self.fitted_to(X, weight)
 
     # what is derived
 
@@ -96,29 +106,37 @@ class Structure(Drawn, ABC):
         return self
 
     def refuse(self, rows: Rows) -> None:
-        """Raise where numbers are infinite, or missing where it cannot do without them."""
-        if rows.sum(lambda block: unusable(block.X, self.takes_missing)):
-            rows.refuse_nonfinite()
+        """Raise where numbers are infinite or too large or small, or missing where it cannot do without them."""
+        refuse_unusable(rows, self.takes_missing)
 
     def _fit_alone(self, rows: Rows) -> None:
-        self._learn(rows.sum(lambda block: self.gather(dense(block.X), weights(block))))
+        def ask(question: Any) -> Any:
+            return rows.sum(lambda block: question(dense(block.X), weights(block)))
+
+        self._learn(answered(self.learning(), ask))
+
+    def fitted_to(self, X: Any, weight: Floats, passes: int | None = None) -> Self:
+        """A copy that is fitted to rows in memory."""
+        return self.refitted(answered(self.learning(passes), lambda question: question(X, weight)))
 
     def refitted(self, summary: Any) -> Self:
-        """A copy that is fitted to a summary."""
+        """A copy that is fitted to what `learning` returned."""
         found = copy(self)
         found._learn(summary)
         return found
 
-    def _rows(self, X: Any) -> Any:
-        """New rows to compare with it, checked."""
+    def _each(self, X: Any, f: Any) -> Floats:
+        """f of new rows, block by block, after they are checked."""
         if not hasattr(self, self._learned):
             raise ValueError(f"{self!r} is not fitted yet: call fit first.")
-        rows = scan(X)
+        rows = X if isinstance(X, Rows) else scan(X)
+        if rows.is_sparse and not self.takes_sparse:
+            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
         self.refuse(rows)
         d = len(getattr(self, self._learned))
         if rows.d != d:
             raise ValueError(f"X has {rows.d} columns, and {self!r} was fitted to {d}.")
-        return dense(rows.collect().X)
+        return np.concatenate(rows.sum(lambda block: [f(dense(block.X))]))
 
     _learned: ClassVar[str] = "center_"
 
@@ -143,7 +161,7 @@ class Structure(Drawn, ABC):
 
     def distance(self, X: Any) -> Floats:
         """Euclidean distance of every row, orthogonal to the structure."""
-        return np.sqrt(self._squares(self._rows(X)))
+        return np.sqrt(self._each(X, self._squares))
 
     def _squares(self, X: Any) -> Floats:
         return self.loss(X)
@@ -156,10 +174,41 @@ def dense(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def unusable(X: Any, missing: bool) -> int:
-    """How many numbers are infinite or, unless they may be, missing."""
+def refuse_unusable(rows: Rows, missing: bool) -> None:
+    """Raise where numbers are infinite or, unless they may be, missing; or where their squares would not be numbers."""
+    low, high = (float(end) for end in rows.sum(lambda block: _Extent(*_extent(block.X, missing))).ends)
+    if not np.isfinite(low) or not np.isfinite(high):
+        rows.refuse_nonfinite()
+    largest = max(-low, high)
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        way, square = ("multiply", "zero") if largest < 1 else ("divide", "infinite")
+        raise ValueError(
+            f"The largest number of X is {largest:.3g}, the square of which is {square} to the computer: {way} X by a "
+            f"power of ten, so that it lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+
+
+@dataclass(eq=False)
+class _Extent:
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def __add__(self, other: "_Extent") -> "_Extent":
+        return _Extent(float(np.minimum(self.low, other.low)), float(np.maximum(self.high, other.high)))
+
+
+def _extent(X: Any, missing: bool) -> tuple[float, float]:
+    """The least and the largest number; not finite where one is not."""
     values = X.data if sp.issparse(X) else np.asarray(X)
-    return int((np.isinf(values) if missing else ~np.isfinite(values)).sum())
+    if not values.size:
+        return 0.0, 0.0
+    if missing:
+        values = np.where(np.isnan(values), 0.0, values)
+    return float(values.min()), float(values.max())
 
 
 def weights(block: Any) -> Floats:

@@ -1,10 +1,9 @@
-"""What a pass adds up for a structure: totals, scatter about the mean, or the rows themselves."""
+"""What a pass adds up for a structure: totals, scatter about the mean, or a few distinct rows."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -55,26 +54,25 @@ class Scatter:
         more = self.weight * share * (away**2 if self.cross.ndim == 1 else np.outer(away, away))
         return Scatter(total, self.mean + share * away, self.cross + other.cross + more, mass)
 
+    @property
+    def size(self) -> float:
+        """The root mean square of the distance from the mean."""
+        squares = float(self.cross.sum() if self.cross.ndim == 1 else self.cross.trace())
+        return float(np.sqrt(max(squares, 0.0) / self.weight))
+
 
 @dataclass(eq=False)
-class Gathered:
-    """The rows themselves, for structures that no sums determine."""
+class Distinct:
+    """The first distinct rows, at most `most` of them."""
 
-    parts: list[tuple[Any, Floats]]
+    rows: Floats
+    most: int
 
     @classmethod
-    def of(cls, X: Any, weight: Floats) -> "Gathered":
-        kept = weight > 0
-        return cls([(X, weight) if kept.all() else (X[kept], weight[kept])])
+    def of(cls, X: Floats, weight: Floats, most: int) -> "Distinct":
+        X = X[weight > 0]
+        few = np.unique(X[: 4 * most], axis=0)
+        return cls((few if len(few) >= most else np.unique(X, axis=0))[:most], most)
 
-    def __add__(self, other: "Gathered") -> "Gathered":
-        return Gathered(self.parts + other.parts)
-
-    @property
-    def weight(self) -> float:
-        return float(sum(weight.sum() for _, weight in self.parts))
-
-    def rows(self) -> tuple[Any, Floats]:
-        """All of them, and their weights."""
-        stack = sp.vstack if sp.issparse(self.parts[0][0]) else np.concatenate
-        return stack([X for X, _ in self.parts]), np.concatenate([weight for _, weight in self.parts])
+    def __add__(self, other: "Distinct") -> "Distinct":
+        return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0)[: self.most], self.most)
