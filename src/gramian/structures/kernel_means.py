@@ -104,7 +104,8 @@ class KernelFit:
         if len(index) > SAMPLE:
             index = np.sort(rng.choice(index, SAMPLE, replace=False))
         points = engine.points[index]
-        if model.criterion == "gap" and not isinstance(points, Vectors):
+        criterion = "silhouette" if model.criterion == "auto" else model.criterion
+        if criterion == "gap" and not isinstance(points, Vectors):
             raise ValueError(
                 'criterion "gap" compares with rows spread evenly over a box, and points of this kernel are no rows of '
                 'numbers: give criterion="silhouette", "stability", "elbow" or "penalty".'
@@ -115,7 +116,7 @@ class KernelFit:
             int(model.n_init), int(model.max_iter), float(model.tol), len(index), rng,
         )  # fmt: skip
         task = Task(
-            search, Point(), model.criterion, model.max_clusters, model.penalty, float(engine.weight.sum()),
+            search, Point(), criterion, model.max_clusters, model.penalty, float(engine.weight.sum()),
             getattr(points, "X", None), lambda X: engine.features(engine.kernel.points(X)),
         )  # fmt: skip
         found = engine.along(min(int(model.max_clusters), used), model, rng)

@@ -33,8 +33,9 @@ class KMeans(DistanceModel):
     max_iter : int
     tol : float
         The relative fall of the objective by one pass that ends it; at 0 only rows that stay do.
-    criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
-        What chooses k. With a kernel all but "bic", by distances in its feature space; "gap" takes rows of numbers.
+    criterion : "auto", "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
+        What chooses k: by default "bic", with a kernel "silhouette". With a kernel all but "bic" go by distances in
+        its feature space; "gap" takes rows of numbers.
     penalty : "auto" or float
         λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
         middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
@@ -76,7 +77,7 @@ class KMeans(DistanceModel):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 0.0,
-        criterion: str = "bic",
+        criterion: str = "auto",
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,

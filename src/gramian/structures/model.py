@@ -95,7 +95,8 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         if hasattr(self, "choice_"):
             del self.choice_
         if counts is None:
-            task = Task(search, prepared[0], self.criterion, self.max_clusters, getattr(self, "penalty", "auto"))
+            criterion = "bic" if self.criterion == "auto" else self.criterion
+            task = Task(search, prepared[0], criterion, self.max_clusters, getattr(self, "penalty", "auto"))
             outcome, self.choice_ = chosen(task)
         else:
             outcome = search.best(prepared if isinstance(structure, list) else prepared * counts)
