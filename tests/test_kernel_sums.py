@@ -11,7 +11,7 @@ from gramian.kernels.sums import gaussian_sums, gaussian_sums_among
 from gramian.models import kernel_svm
 from gramian.models.kernel_svm import train
 from gramian.solvers.kernel_rows import FEW, KernelRows, single_precision
-from gramian.solvers.smo import Start
+from gramian.solvers.smo import Dual, Start, _at_margins, minimise
 
 
 def noisy(seed, n, d=5):
@@ -123,4 +123,43 @@ def test_a_path_of_machines_starts_from_the_one_before():
     cold = train(rows, y, weight, 8e-4, True, 1e-6)
     assert warm.value == pytest.approx(cold.value, rel=2e-6)
     assert warm.gap <= 1e-6
-    np.testing.assert_allclose(warm.f, rows.times(warm.beta), atol=1e-9)
+    exact = rows.times(warm.beta)
+    np.testing.assert_allclose(warm.f, exact, atol=2e-5)
+    free = (warm.beta != 0) & (np.abs(warm.beta) < 0.999 * np.abs(warm.beta).max())
+    assert free.any()
+    np.testing.assert_allclose(warm.f[free], exact[free], atol=1e-9)
+
+
+@pytest.mark.parametrize("room", [0.05, 1e-30])
+def test_f_is_exact_where_it_decides(room):
+    """Near margins in double precision; everywhere, where rounding could decide."""
+    X, y = noisy(3, FEW + 700)
+    n = len(y)
+    rows = KernelRows(RBF(1.5), RBF(1.5).points(X))
+    dual = Dual(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.arange(n))
+    found = minimise(dual, rows, tol=1e-3)
+    exact = RBF(1.5)(X) @ found.beta
+    rough = rows.product(found.beta)
+    G = rough - y
+    top = float(-G[found.beta < dual.high].min())
+    bottom = float(-G[found.beta > dual.low].max())
+    sharp = _at_margins(dual, rows, found.beta, rough, top, bottom, room)
+    if room < 1e-10:
+        assert sharp is None
+        return
+    near = (found.beta > dual.low) & (found.beta < dual.high)
+    near |= np.abs(y - rough - 0.5 * (top + bottom)) <= 0.9 * room
+    assert near.any()
+    np.testing.assert_allclose(sharp[near], exact[near], atol=1e-11)
+    np.testing.assert_allclose(sharp, exact, atol=1e-3)
+
+
+def test_the_gap_is_that_of_double_precision():
+    X, y = noisy(4, FEW + 1500)
+    n, alpha = len(y), 1 / (2 * (FEW + 1500))
+    machine = train(KernelRows(RBF(1.5), RBF(1.5).points(X)), y, np.ones(n), alpha, True, 1e-5)
+    f = RBF(1.5)(X) @ machine.beta
+    primal = 0.5 * machine.beta @ f + np.maximum(0, 1 - y * (f + machine.offset)).sum()
+    lower = y @ machine.beta - 0.5 * machine.beta @ f
+    assert machine.gap == pytest.approx((primal - lower) / primal, rel=1e-3, abs=1e-9)
+    assert machine.gap <= 1e-5

@@ -23,6 +23,7 @@ LANES = 64  # of which each has its best variable: loops over them run on vector
 FAR = 1e150  # where what may not move stands in a comparison
 NO_CURVE = 1e-12
 MOST_ENDS = 5  # times that variables of the last equations are put on their bounds
+MOST_NEAR, SURE = 0.2, 20.0  # share of the rows, and times the rounding that was seen: else f is computed at all
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
 
 
@@ -50,17 +51,19 @@ class Found:
     violation: float
     rounds: int
     steps: int
+    exact: bool = False  # whether f is in double precision at every row, not only where it decides
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """β to start from, and f = Kβ in double precision where it is known."""
+    """β to start from, and f = Kβ where it is known: in double precision, or nearly so."""
 
     beta: Floats
     f: Floats | None = None
+    exact: bool = False
 
     def scaled(self, share: float) -> "Start":
-        return Start(self.beta * share, None if self.f is None else self.f * share)
+        return Start(self.beta * share, None if self.f is None else self.f * share, self.exact)
 
 
 def minimise(
@@ -75,15 +78,16 @@ def minimise(
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
 
     A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
-    in memory. The last rounds are on f in double precision.
+    in memory. The last rounds are on f in double precision, of the rows near their margin or of all.
     """
     beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
     f = np.zeros(rows.n) if not beta.any() else None if start is None or start.f is None else start.f.copy()
-    known = None if f is None else (beta.copy(), f.copy())  # where f was last in double precision
+    whole = rows.n <= FEW or not beta.any() or (start is not None and start.exact)  # in double precision at every row
+    known = (beta.copy(), f.copy()) if whole and f is not None else None  # where it was last so
     f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
     rounds = steps = 0
     look, last, before = PATIENCE, np.inf, rows.n
-    exact = rows.n <= FEW or known is not None  # whether f is in double precision
+    exact = whole  # whether f is in double precision where it decides
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
@@ -91,8 +95,10 @@ def minimise(
         if violation <= tol or rounds >= max_rounds:
             if exact or inner or rounds >= max_rounds:
                 break
-            f, exact = _in_full(dual, rows, beta, known), True
-            known = beta.copy(), f.copy()
+            near = _at_margins(dual, rows, beta, f, top, bottom, 10.0 * tol)
+            whole, exact = near is None, True
+            f = _in_full(dual, rows, beta, known) if near is None else near
+            known = (beta.copy(), f.copy()) if whole else known
             continue
         if exact and rounds:
             if violation > STALLED * last:  # what is left is the rounding of single precision
@@ -105,7 +111,7 @@ def minimise(
                 found = _on_some(dual, rows, beta, f, some, tol, max_rounds - rounds)
                 f = f + rows.product(by_row(dual, found.beta - beta, rows.n))
                 beta, rounds, steps = found.beta, rounds + max(found.rounds, 1), steps + found.steps
-                exact, look = False, rounds + (0 if len(some) < 0.5 * before else PATIENCE)
+                exact, whole, look = False, False, rounds + (0 if len(some) < 0.5 * before else PATIENCE)
                 before = len(some)
                 continue
         work = _working_set(dual, beta, G)
@@ -116,10 +122,10 @@ def minimise(
         change = new - beta[work]
         beta[work] = new
         rows.add(f, dual.row[work], change)
-        exact = False
+        exact = whole = False
         rounds += 1
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
-    answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps)
+    answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
     return answer if inner else _polished(dual, rows, answer)
 
 
@@ -147,7 +153,7 @@ def until_gap(
             found.rounds = rounds
             return found, value, gap
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
-        start = Start(found.beta, found.f)
+        start = Start(found.beta, found.f, found.exact)
 
 
 def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
@@ -169,7 +175,7 @@ def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
     if not top - bottom <= max(found.violation, 1e-12):
         return found
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
-    return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps)
+    return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps, found.exact)
 
 
 def _within_room(K: Floats, right: Floats, low: Floats, high: Floats, balanced: bool) -> Floats | None:
@@ -198,6 +204,26 @@ def _within(dual: Dual, beta: Floats) -> Floats:
     near = 1e-12 * (dual.high - dual.low)
     beta = np.where(beta <= dual.low + near, dual.low, beta)
     return np.where(beta >= dual.high - near, dual.high, beta)
+
+
+def _at_margins(
+    dual: Dual, rows: KernelRows, beta: Floats, f: Floats, top: float, bottom: float, room: float
+) -> Floats | None:
+    """f with the rows in double precision whose variables are between their bounds, or within `room` of leaving them.
+
+    All others are at the bound that optimality wants, on the far side of their margin; neither the violation nor the
+    gap, of which their f drops out, depends on the rounding there. None where that is not far beyond the rounding seen.
+    """
+    middle = 0.5 * (top + bottom) if dual.balanced else 0.0
+    free = (beta > dual.low) & (beta < dual.high)
+    near = np.unique(dual.row[free | (np.abs(dual.c - f[dual.row] - middle) <= room)])
+    if not 0 < len(near) <= MOST_NEAR * rows.n:
+        return None
+    weight = by_row(dual, beta, rows.n)
+    some = np.flatnonzero(weight)
+    found = f.copy()
+    found[near] = rows.kernel.times(rows.points[near], rows.points[some], weight[some])
+    return found if SURE * float(np.abs(found - f).max()) <= room else None
 
 
 def _in_full(dual: Dual, rows: KernelRows, beta: Floats, known: tuple[Floats, Floats] | None) -> Floats:
