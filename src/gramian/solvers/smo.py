@@ -13,7 +13,7 @@ from gramian.solvers.kernel_rows import FEW, KernelRows
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-WORKING = 4096  # variables solved for at once
+WORKING, WARM = 4096, 2048  # variables solved for at once; from the answer of a neighbouring problem
 MOST_INNER = 100_000
 PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
@@ -74,6 +74,7 @@ def minimise(
     tol: float = 1e-4,
     max_rounds: int = 2000,
     inner: bool = False,
+    polish: bool = True,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
 
@@ -86,6 +87,7 @@ def minimise(
     known = (beta.copy(), f.copy()) if whole and f is not None else None  # where it was last so
     f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
     rounds = steps = 0
+    size = WORKING if start is None or start.f is None else WARM
     look, last, before = PATIENCE, np.inf, rows.n
     exact = whole  # whether f is in double precision where it decides
     while True:
@@ -114,7 +116,7 @@ def minimise(
                 exact, whole, look = False, False, rounds + (0 if len(some) < 0.5 * before else PATIENCE)
                 before = len(some)
                 continue
-        work = _working_set(dual, beta, G)
+        work = _working_set(dual, beta, G, size)
         K = rows.square(dual.row[work])
         new, g = beta[work], G[work].copy()
         enough = max(0.2 * tol, min(0.1 * violation, FIRM)) if violation > 10 * tol else 0.2 * tol
@@ -126,7 +128,7 @@ def minimise(
         rounds += 1
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
-    return answer if inner else _polished(dual, rows, answer)
+    return answer if inner or not polish else polished(dual, rows, answer)
 
 
 def until_gap(
@@ -146,9 +148,12 @@ def until_gap(
     """
     rounds = 0
     while True:
-        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds)
+        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, polish=False)
         rounds += found.rounds
         value, gap = judge(found)
+        if gap > tol:
+            found = polished(dual, rows, found)
+            value, gap = judge(found)
         if gap <= tol or eps < least or found.violation > eps:
             found.rounds = rounds
             return found, value, gap
@@ -156,7 +161,7 @@ def until_gap(
         start = Start(found.beta, found.f, found.exact)
 
 
-def _polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
+def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
     """The variables within their bounds, of which there are few, by the equations they satisfy at the optimum."""
     free = np.flatnonzero((found.beta > dual.low) & (found.beta < dual.high))
     if not 0 < len(free) <= MOST_FREE or len(np.unique(dual.row[free])) < len(free):
@@ -277,10 +282,10 @@ def _ends(dual: Dual, beta: Floats, G: Floats) -> tuple[float, float]:
     return worst, 0.0
 
 
-def _working_set(dual: Dual, beta: Floats, G: Floats) -> Index:
+def _working_set(dual: Dual, beta: Floats, G: Floats, most: int) -> Index:
     """Half of those that should grow most and half of those that should shrink most, beside those between their bounds:
     what is between them follows every other, and would undo it a round later."""
-    size = min(WORKING, len(beta))
+    size = min(most, len(beta))
     chosen = (beta > dual.low) & (beta < dual.high)
     if 2 * np.count_nonzero(chosen) > size:
         chosen[:] = False
