@@ -167,7 +167,7 @@ class TestMeans:
             ({"n_clusters": "auto", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "auto", "init": BLOBS[:2]}, "fixed number"),
             ({"n_clusters": "auto", "penalty": -1.0}, "penalty is -1"),
-            ({"n_clusters": "auto", "kernel": "rbf"}, "a feature space does not say how many"),
+            ({"n_clusters": "auto", "kernel": "rbf", "criterion": "bic"}, "a feature space does not say how many"),
             ({"n_clusters": "auto", "kernel": "rbf", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "many", "kernel": "rbf"}, "n_clusters is 'many'"),
             ({"n_clusters": 301, "kernel": "rbf"}, "300 points"),
@@ -213,7 +213,7 @@ class TestShapes:
         line = np.column_stack([np.linspace(0, 9, 60), np.linspace(0, 9, 60)])
         X = np.concatenate([line, rng.normal([0, 8], 0.2, (40, 2)), rng.normal([8, 0], 0.2, (40, 2))])
         for rule in ("nearest", "soft"):
-            model = gm.Structures([Line(), Point(), Point()], rule, None, random_state=0).fit(X)
+            model = gm.Structures([Line(), Point(), Point()], rule, random_state=0).fit(X)
             np.testing.assert_allclose(np.abs(model.structures_[0].direction_), 0.5**0.5, atol=0.02)
             assert [type(each).__name__ for each in model.structures_] == ["Line", "Point", "Point"]
         for structures, message in (
@@ -223,7 +223,7 @@ class TestShapes:
             (["ball"], "structure is 'ball'"),
         ):
             with pytest.raises(ValueError, match=message):
-                gm.Structures(structures, n_clusters=None).fit(X)
+                gm.Structures(structures).fit(X)
         with pytest.raises(ValueError, match="leave it out"):
             gm.Structures([Line(), Point()], n_clusters=3).fit(X)
 
@@ -236,6 +236,19 @@ class TestShapes:
         b = gm.GaussianMixture(4, init=BLOBS[[0, 1, 2, 3]], tol=1e-6).fit(BLOBS)
         assert a.objective_ == pytest.approx(b.objective_)
         np.testing.assert_allclose(a.weights_, b.weights_)
+        np.testing.assert_allclose(a.predict_proba(BLOBS), b.predict_proba(BLOBS), atol=1e-9)
+        shared = gm.Structures("line", "soft", 2, random_state=0, n_init=2).fit(BLOBS)
+        np.testing.assert_allclose(shared.predict_proba(BLOBS).sum(axis=1), 1.0)
+        np.testing.assert_array_equal(shared.predict_proba(BLOBS).argmax(axis=1), shared.predict(BLOBS))
+        assert not hasattr(gm.Structures("point"), "predict_proba")
+        assert gm.Structures("point").fit(BLOBS).n_clusters_ == 2
+
+    def test_a_kernel_has_a_criterion_of_its_own(self):
+        choice = (
+            gm.KMeans("auto", kernel=gm.kernels.RBF(2.0), random_state=0, max_clusters=4, n_init=2).fit(BLOBS).choice_
+        )
+        assert choice.criterion == "silhouette"
+        assert gm.KMeans("auto", random_state=0, max_clusters=4).fit(BLOBS).choice_.criterion == "bic"
 
     def test_structures_to_start_from(self):
         start = [Circle().fit(BLOBS[:20]), Circle().fit(BLOBS[20:40])]

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
 from gramian.structures.assignments import Assignment, Nearest, assignment_of
 from gramian.structures.circle import Circle
 from gramian.structures.ellipse import Ellipse
@@ -11,6 +15,8 @@ from gramian.structures.model import ClusterModel, DistanceModel
 from gramian.structures.point import Point
 from gramian.structures.structure import Structure
 from gramian.structures.student import StudentT
+
+Floats = NDArray[np.float64]
 
 WORDS: dict[str, Structure] = {
     "point": Point(),
@@ -245,11 +251,12 @@ class Structures(DistanceModel):
     ----------
     structure : str, Structure, or a list of them
         "point", "line", "plane", "circle", "ellipse", "gaussian", "student", or an object of `gm.structures`. A list is
-        one structure for each cluster, and `n_clusters` is left out (None).
+        one structure for each cluster, and `n_clusters` is left out.
     assignment : "nearest", "soft", "frequency", "rival" or Assignment
         Who owns a row.
-    n_clusters : int or "auto"
-        k; "auto" chooses by `criterion` among 1 to `max_clusters`.
+    n_clusters : int, "auto" or None
+        k; "auto" chooses by `criterion` among 1 to `max_clusters`. By default as many as structures are listed, and 2
+        of one.
     init, n_init, max_iter, tol, criterion, penalty, max_clusters, random_state
         As of `KLines`; of rules and structures with a likelihood, `tol` is per row.
 
@@ -268,7 +275,7 @@ class Structures(DistanceModel):
     >>> rng = np.random.default_rng(0)
     >>> line = np.column_stack([np.linspace(0, 9, 30), np.linspace(0, 9, 30)])
     >>> X = np.concatenate([line, rng.normal([0, 8], 0.1, (20, 2)), rng.normal([8, 0], 0.1, (20, 2))])
-    >>> model = Structures([Line(), Point(), Point()], n_clusters=None, random_state=0).fit(X)
+    >>> model = Structures([Line(), Point(), Point()], random_state=0).fit(X)
     >>> model.structures_[0].direction_.round(2)
     array([0.71, 0.71])
     """
@@ -277,7 +284,7 @@ class Structures(DistanceModel):
         self,
         structure: Any = "point",
         assignment: Any = "nearest",
-        n_clusters: Any = 2,
+        n_clusters: Any = None,
         *,
         init: Any = "k-means++",
         n_init: int = 10,
@@ -299,6 +306,16 @@ class Structures(DistanceModel):
         self.penalty = penalty
         self.max_clusters = max_clusters
         self.random_state = random_state
+
+    @available_if(lambda self: assignment_of(self.assignment).soft)
+    def predict_proba(self, X: Any) -> Floats:
+        """Shares of the clusters in each row, (n, k); of the rule "soft"."""
+        return self._responsibilities(X)
+
+    def _counts(self, structure: Any) -> int | None:
+        if self.n_clusters is None and not isinstance(structure, list):
+            return 2
+        return super()._counts(structure)
 
     def _parts(self) -> tuple[Any, Assignment]:
         given = self.structure

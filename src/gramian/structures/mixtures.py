@@ -33,14 +33,7 @@ class Mixture(ClusterModel):
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the clusters given each row, (n, k)."""
-        check_is_fitted(self)
-
-        def of_block(losses: Floats, _: Any) -> Floats:
-            joint = -self._costs(losses)
-            p = np.exp(joint - joint.max(axis=1, keepdims=True))
-            return p / p.sum(axis=1, keepdims=True)
-
-        return np.asarray(self._each(X, of_block))
+        return self._responsibilities(X)
 
     def log_likelihood(self, X: Any = None, sample_weight: Any = None) -> float:
         """Σw log density; by default of the rows of the fit."""

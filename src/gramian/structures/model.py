@@ -247,6 +247,17 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
         return self._each(X, lambda losses, _: logsumexp(-self._costs(losses), axis=1))
 
+    def _responsibilities(self, X: Any) -> Floats:
+        """Shares of the clusters in each row, (n, k), where rows are shared."""
+        check_is_fitted(self)
+
+        def of_block(losses: Floats, _: Any) -> Floats:
+            joint = -self._costs(losses)
+            p = np.exp(joint - joint.max(axis=1, keepdims=True))
+            return p / p.sum(axis=1, keepdims=True)
+
+        return np.asarray(self._each(X, of_block))
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of `score_samples`, weighted."""
         found = self.score_samples(X)
