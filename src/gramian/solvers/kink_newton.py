@@ -49,7 +49,7 @@ class KinkNewton(Method):
         kinks = Kinks.of(problem)
         f = kinks.predictions(problem, theta)
         counted = np.abs(f - kinks.at)[kinks.share > 0]
-        width = 2.0 * float(np.quantile(counted, FIRST_SHARE)) if len(counted) else 0.0
+        width = 4.0 * float(np.quantile(counted, FIRST_SHARE)) if len(counted) else 0.0  # no row at the end of it
         least = LEAST_WIDTH * (float(counted.mean()) if len(counted) else 1.0)
         width = max(width, least, 1e-300)
         more = {"kinks": kinks, "width": width, "least": least}
@@ -58,12 +58,13 @@ class KinkNewton(Method):
 
     def done(self, state: State, tol: float) -> bool:
         """The gap is closed, or few rows are left within the width of an answer that is settled."""
-        return super().done(state, tol) or (state.more["few"] and state.more["settled"])
+        more = state.more
+        return super().done(state, tol) or (more["few"] and more["settled"]) or more["width"] <= more["least"]
 
     def step(self, problem: Problem, state: State) -> State:
         more = state.more
         kinks, f, s, pulled = (more[name] for name in ("kinks", "f", "slopes", "pulled"))
-        if more["settled"]:
+        if more["settled"] or more["stalled"]:
             more = more | {"width": more["width"] / NARROWER}
             s, pulled = self._moved(problem, kinks, f, s, pulled, more["width"])
         gradient = pulled.copy()
@@ -74,7 +75,7 @@ class KinkNewton(Method):
         theta, f = state.theta + length * direction, f + length * moved
         s, pulled = self._moved(problem, kinks, f, s, pulled, more["width"])
         found = self._state(problem, theta, f, s, pulled, more)
-        found.more["settled"] |= length == 0.0  # what is left is rounding
+        found.more["stalled"] = length == 0.0  # what is left is rounding
         return found
 
     @staticmethod
@@ -112,8 +113,9 @@ class KinkNewton(Method):
         unsettled = unmet(problem, theta, pulled[None])
         gap = float(kinks.share @ (losses - s * e)) + unsettled
         near = np.count_nonzero((np.abs(e) <= more["width"]) & (kinks.share > 0))
-        few = near <= max(FEW * problem.p, len(e) // (2 * problem.p)) or more["width"] <= more["least"]
-        more = more | {"f": f, "slopes": s, "pulled": pulled, "few": few, "settled": unsettled <= SETTLED * gap}
+        few = near <= max(FEW * problem.p, len(e) // (2 * problem.p))
+        settled = unsettled <= SETTLED * gap
+        more = more | {"f": f, "slopes": s, "pulled": pulled, "few": few, "settled": settled, "stalled": False}
         return State(theta, value, gap / max(abs(value), problem.least_value), more=more)
 
 
