@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gramian as gm
+from drawings import tables
 from gramian.charts import chart, kinds
 from gramian.kernels import ANOVA, RBF, Linear, Precomputed, Spectrum
 
@@ -16,26 +17,6 @@ Y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + NOISE
 TABLE = pd.DataFrame(X, columns=["hours", "mass"])
 LABEL = np.where(np.hypot(X[:, 0], X[:, 1]) < 2, "in", "out")
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
-
-
-def tables(drawn):
-    """Inline data of each layer, in the order of drawing."""
-    spec = drawn.to_dict()
-    found = []
-
-    def walk(part):
-        if isinstance(part, dict):
-            data = part.get("data", {})
-            if "values" in data or "name" in data:
-                found.append(data["values"] if "values" in data else spec["datasets"][data["name"]])
-            for value in part.values():
-                walk(value)
-        elif isinstance(part, list):
-            for value in part:
-                walk(value)
-
-    walk({key: value for key, value in spec.items() if key != "datasets"})
-    return found
 
 
 def head(drawn):

@@ -7,30 +7,12 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.datasets import make_blobs
 
 import gramian as gm
+from drawings import tables
 from gramian.charts import kinds
 from gramian.charts.dendrogram import MOST_ENDS, Top, clusters_below
 
 X, Y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
-
-
-def tables(drawn):
-    spec = drawn.to_dict()
-    found = []
-
-    def walk(part):
-        if isinstance(part, dict):
-            data = part.get("data", {})
-            if "values" in data or "name" in data:
-                found.append(data["values"] if "values" in data else spec["datasets"][data["name"]])
-            for value in part.values():
-                walk(value)
-        elif isinstance(part, list):
-            for value in part:
-                walk(value)
-
-    walk({key: value for key, value in spec.items() if key != "datasets"})
-    return found
 
 
 def head(drawn):

@@ -180,7 +180,10 @@ def test_student_mixture():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.standard_t(3, (300, 2)), rng.standard_t(3, (300, 2)) + 12])
     model = gm.StudentTMixture(2, nu=3.0, random_state=0, tol=1e-9).fit(X)
-    parts = [w * multivariate_t(s.mean_, s.scale_, df=3.0).pdf(X) for w, s in zip(model.weights_, model.structures_)]  # noqa: B905
+    parts = [
+        w * multivariate_t(s.mean_, s.scale_, df=3.0).pdf(X)
+        for w, s in zip(model.weights_, model.structures_, strict=True)
+    ]
     assert model.log_likelihood_ == pytest.approx(np.log(sum(parts)).sum())
     np.testing.assert_allclose(sorted(model.means_[:, 0]), [0, 12], atol=0.3)
     assert model.certificate_.holds

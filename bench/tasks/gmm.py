@@ -25,24 +25,17 @@ def data(scale):
     return {"X": X, "means": X[rng.choice(n, K, replace=False)], "covariance": np.cov(X.T, bias=True)}
 
 
-def gramian(data):
-    """init=[10 Gaussians], max_iter=50, tol=0"""
+def ours(data, kind):
     import warnings
 
     import gramian as gm
 
     warnings.simplefilter("ignore", gm.ConvergenceWarning)
-    start = [gm.structures.Gaussian().given(mean, data["covariance"]) for mean in data["means"]]
-    model = gm.GaussianMixture(K, init=start, max_iter=ITERATIONS, tol=0).fit(data["X"])
-    return {"weights": model.weights_, "means": model.means_, "covariances": model.covariances_, "note": _note(model)}
+    start = [gm.structures.Gaussian(kind).given(mean, data["covariance"]) for mean in data["means"]]
+    return answer(gm.GaussianMixture(K, covariance=kind, init=start, max_iter=ITERATIONS, tol=0).fit(data["X"]))
 
 
-def _note(model):
-    return f"{model.n_iter_} iterations"
-
-
-def sklearn(data):
-    """means_init, precisions_init, weights_init, max_iter=50, tol=0, reg_covar=0"""
+def theirs(data, kind, precision):
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -51,15 +44,33 @@ def sklearn(data):
     warnings.simplefilter("ignore", ConvergenceWarning)
     model = GaussianMixture(
         K,
+        covariance_type=kind,
         means_init=data["means"],
-        precisions_init=np.repeat(np.linalg.inv(data["covariance"])[None], K, axis=0),
+        precisions_init=np.repeat(precision[None], K, axis=0),
         weights_init=np.full(K, 1 / K),
         max_iter=ITERATIONS,
         tol=0,
         reg_covar=0,
         init_params="random",
-    ).fit(data["X"])
-    return {"weights": model.weights_, "means": model.means_, "covariances": model.covariances_, "note": _note(model)}
+    )
+    return answer(model.fit(data["X"]))
+
+
+def answer(model):
+    return {
+        "weights": model.weights_, "means": model.means_, "covariances": model.covariances_,
+        "note": f"{model.n_iter_} iterations",
+    }  # fmt: skip
+
+
+def gramian(data):
+    """init=[10 Gaussians], max_iter=50, tol=0"""
+    return ours(data, "full")
+
+
+def sklearn(data):
+    """means_init, precisions_init, weights_init, max_iter=50, tol=0, reg_covar=0"""
+    return theirs(data, "full", np.linalg.inv(data["covariance"]))
 
 
 def quality(data, result):

@@ -7,60 +7,25 @@ harness.
 
 import numpy as np
 
-from bench.task import scaled
+from bench.tasks import gmm
+from bench.tasks.gmm import D, K
 
-D, K, ITERATIONS = 16, 10, 50
-TRUE = 6  # components of the data: what the others take of them keeps EM moving for long
+__all__ = ["data", "judge", "peers", "quality", "targets"]
 
 
 def data(scale):
-    rng = np.random.default_rng(17)
-    n = scaled(200_000, scale, 2_000)
-    owners = rng.integers(0, TRUE, n)
-    turns = np.eye(D) + 0.15 * rng.standard_normal((TRUE, D, D))
-    X = (
-        np.einsum("ij,ijk->ik", rng.standard_normal((n, D)), turns[owners])
-        + 0.8 * rng.standard_normal((TRUE, D))[owners]
-    )
-    return {"X": X, "means": X[rng.choice(n, K, replace=False)], "covariance": X.var(axis=0)}
+    found = gmm.data(scale)
+    return found | {"covariance": found["X"].var(axis=0)}
 
 
 def gramian(data):
     """init=[10 Gaussians], covariance="diagonal", max_iter=50, tol=0"""
-    import warnings
-
-    import gramian as gm
-
-    warnings.simplefilter("ignore", gm.ConvergenceWarning)
-    start = [gm.structures.Gaussian("diagonal").given(mean, data["covariance"]) for mean in data["means"]]
-    model = gm.GaussianMixture(K, covariance="diagonal", init=start, max_iter=ITERATIONS, tol=0).fit(data["X"])
-    return {"weights": model.weights_, "means": model.means_, "covariances": model.covariances_, "note": _note(model)}
-
-
-def _note(model):
-    return f"{model.n_iter_} iterations"
+    return gmm.ours(data, "diagonal")
 
 
 def sklearn(data):
     """means_init, precisions_init, weights_init, max_iter=50, tol=0, reg_covar=0"""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
-
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    model = GaussianMixture(
-        K,
-        covariance_type="diag",
-        means_init=data["means"],
-        precisions_init=np.repeat(1 / data["covariance"][None], K, axis=0),
-        weights_init=np.full(K, 1 / K),
-        max_iter=ITERATIONS,
-        tol=0,
-        reg_covar=0,
-        init_params="random",
-    ).fit(data["X"])
-    return {"weights": model.weights_, "means": model.means_, "covariances": model.covariances_, "note": _note(model)}
+    return gmm.theirs(data, "diag", 1 / data["covariance"])
 
 
 def quality(data, result):

@@ -27,7 +27,7 @@ def gramian(data):
     return {"components": model.components_, "variances": model.explained_variance_}
 
 
-def _sklearn(data, solver):
+def fitted(data, solver):
     from sklearn.decomposition import PCA
 
     model = PCA(R, svd_solver=solver, random_state=0).fit(data["X"])
@@ -35,15 +35,15 @@ def _sklearn(data, solver):
 
 
 def sklearn_auto(data):
-    return _sklearn(data, "auto")
+    return fitted(data, "auto")
 
 
 def sklearn_covariance_eigh(data):
-    return _sklearn(data, "covariance_eigh")
+    return fitted(data, "covariance_eigh")
 
 
 def sklearn_randomized(data):
-    return _sklearn(data, "randomized")
+    return fitted(data, "randomized")
 
 
 def sklearnex(data):

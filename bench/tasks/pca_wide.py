@@ -6,10 +6,10 @@ LIMIT is one plain X @ X.T and one eigh of it: all components, where 20 are aske
 
 import numpy as np
 
-from bench.reference import eigen_residual
 from bench.task import scaled
+from bench.tasks.pca import fitted, gramian, quality, sklearn_auto
 
-R = 20
+__all__ = ["data", "judge", "memory_mb", "peers", "quality", "targets", "warm"]
 
 
 def data(scale):
@@ -21,34 +21,12 @@ def data(scale):
     return {"X": X}
 
 
-def gramian(data):
-    import gramian as gm
-
-    model = gm.PCA(R).fit(data["X"])
-    return {"components": model.components_, "variances": model.explained_variance_}
-
-
-def _sklearn(data, solver):
-    from sklearn.decomposition import PCA
-
-    model = PCA(R, svd_solver=solver, random_state=0).fit(data["X"])
-    return {"components": model.components_, "variances": model.explained_variance_}
-
-
-def sklearn_auto(data):
-    return _sklearn(data, "auto")
-
-
 def sklearn_arpack(data):
-    return _sklearn(data, "arpack")
+    return fitted(data, "arpack")
 
 
 def limit(data):
     np.linalg.eigh(data["X"] @ data["X"].T)
-
-
-def quality(data, result):
-    return {"residual": eigen_residual(data["X"], result["components"], result["variances"])}
 
 
 peers = {"gramian": gramian, "sklearn_auto": sklearn_auto, "sklearn_arpack": sklearn_arpack, "LIMIT": limit}

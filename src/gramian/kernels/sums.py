@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from gramian.exponential import exp_here, exp_single_here
@@ -24,11 +25,10 @@ def gaussian_sums(U: Any, a: Any, V: Any, b: Any, weight: Any) -> Floats:
     columns = np.ascontiguousarray(2.0 * V.T, dtype=U.dtype)
     w = np.ascontiguousarray(weight.T, dtype=U.dtype)
     out = np.zeros((len(U), len(w)))
-    loop = _single if U.dtype == np.float32 else _double
     U = np.ascontiguousarray(U)
 
     def panel(start: int) -> None:
-        loop(U, a, columns, b, w, out, start, min(start + PANEL, len(U)))
+        _rows(U, a, columns, b, w, out, _bits(U), start, min(start + PANEL, len(U)))
 
     parallel_map(panel, range(0, len(U), PANEL))
     return out
@@ -42,16 +42,20 @@ def gaussian_sums_among(U: Any, a: Any, weight: Floats) -> Floats:
     panels = -(-len(S) // PANEL)
     ends = [round(panels * (1.0 - np.sqrt(1.0 - i / PARTS))) for i in range(PARTS + 1)]  # equal areas
     sums = np.zeros((PARTS, len(S)))
-    loop = _single_triangle if U.dtype == np.float32 else _double_triangle
 
     def part(i: int) -> None:
-        loop(S, b, columns, w, sums[i], ends[i] * PANEL, min(ends[i + 1] * PANEL, len(S)))
+        _triangle(S, b, columns, w, sums[i], _bits(S), ends[i] * PANEL, min(ends[i + 1] * PANEL, len(S)))
 
     parallel_map(part, range(PARTS))
     out = np.empty(len(U))
     out[some] = sums.sum(axis=0)
     out[rest] = gaussian_sums(U[rest], a[rest], S, b, w[:, None])[:, 0]
     return out
+
+
+def _bits(U: Any) -> Any:
+    """Memory for an exponential in the precision of U."""
+    return np.empty(TILE, dtype=np.int32 if U.dtype == np.float32 else np.int64)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -95,11 +99,27 @@ def _shift(k: Any, shift: Any, b: Any, width: int) -> None:  # pragma: no cover 
         k[j] = k[j] - shift - b[j]
 
 
+def exp_in_place(x: Any, n: int, bits: Any) -> None:
+    """x = exp(x) of the first n, in the precision of x; `bits` is memory for as many whole numbers of its size."""
+    (exp_single_here if x.dtype == np.float32 else exp_here)(x, n, bits)
+
+
+@overload(exp_in_place)
+def _exp_in_place(x: Any, n: Any, bits: Any) -> Any:
+    def single(x: Any, n: Any, bits: Any) -> Any:  # pragma: no cover - compiled
+        exp_single_here(x, n, bits)
+
+    def double(x: Any, n: Any, bits: Any) -> Any:  # pragma: no cover - compiled
+        exp_here(x, n, bits)
+
+    return single if x.dtype == types.float32 else double
+
+
 @njit(cache=True, nogil=True)
-def _double(
-    U: Any, a: Any, V: Any, b: Any, w: Any, out: Any, start: int, stop: int
+def _rows(
+    U: Any, a: Any, V: Any, b: Any, w: Any, out: Any, bits: Any, start: int, stop: int
 ) -> None:  # pragma: no cover - compiled
-    p, q, bits = np.empty(TILE), np.empty(TILE), np.empty(TILE, dtype=np.int64)
+    p, q = np.empty(TILE, dtype=U.dtype), np.empty(TILE, dtype=U.dtype)
     for first in range(0, V.shape[1], TILE):
         width = min(TILE, V.shape[1] - first)
         part = b[first : first + width]
@@ -107,35 +127,12 @@ def _double(
             other = min(i + 1, stop - 1)
             _products(U[i], U[other], V, first, width, p, q)
             _shift(p, a[i], part, width)
-            exp_here(p, width, bits)
+            exp_in_place(p, width, bits)
             for t in range(len(w)):
                 out[i, t] += _dot(p, w[t, first : first + width], width)
             if other > i:
                 _shift(q, a[other], part, width)
-                exp_here(q, width, bits)
-                for t in range(len(w)):
-                    out[other, t] += _dot(q, w[t, first : first + width], width)
-
-
-@njit(cache=True, nogil=True)
-def _single(
-    U: Any, a: Any, V: Any, b: Any, w: Any, out: Any, start: int, stop: int
-) -> None:  # pragma: no cover - compiled
-    p, q = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
-    bits = np.empty(TILE, dtype=np.int32)
-    for first in range(0, V.shape[1], TILE):
-        width = min(TILE, V.shape[1] - first)
-        part = b[first : first + width]
-        for i in range(start, stop, 2):
-            other = min(i + 1, stop - 1)
-            _products(U[i], U[other], V, first, width, p, q)
-            _shift(p, a[i], part, width)
-            exp_single_here(p, width, bits)
-            for t in range(len(w)):
-                out[i, t] += _dot(p, w[t, first : first + width], width)
-            if other > i:
-                _shift(q, a[other], part, width)
-                exp_single_here(q, width, bits)
+                exp_in_place(q, width, bits)
                 for t in range(len(w)):
                     out[other, t] += _dot(q, w[t, first : first + width], width)
 
@@ -147,59 +144,27 @@ def _add(sums: Any, w: Any, k: Any, width: int) -> None:  # pragma: no cover - c
 
 
 @njit(cache=True, nogil=True)
-def _double_triangle(
-    U: Any, a: Any, V: Any, w: Any, sums: Any, start: int, stop: int
+def _triangle(
+    U: Any, a: Any, V: Any, w: Any, sums: Any, bits: Any, start: int, stop: int
 ) -> None:  # pragma: no cover - compiled
-    p, q, bits = np.empty(TILE), np.empty(TILE), np.empty(TILE, dtype=np.int64)
-    mirror = np.empty(TILE)
+    p, q, mirror = np.empty(TILE, dtype=U.dtype), np.empty(TILE, dtype=U.dtype), np.empty(TILE, dtype=U.dtype)
     for top in range(start, stop, PANEL):
         end = min(top + PANEL, len(U))
         first = top
         while first < len(U):
             last = end if first == top else min(first + TILE, len(U))
             width, part = last - first, a[first:last]
-            mirror[:width] = 0.0
+            mirror[:width] = 0
             for i in range(top, end, 2):
                 other = min(i + 1, end - 1)
                 _products(U[i], U[other], V, first, width, p, q)
                 _shift(p, a[i], part, width)
-                exp_here(p, width, bits)
+                exp_in_place(p, width, bits)
                 sums[i] += _dot(p, w[first:last], width)
                 _add(mirror, w[i], p, width)
                 if other > i:
                     _shift(q, a[other], part, width)
-                    exp_here(q, width, bits)
-                    sums[other] += _dot(q, w[first:last], width)
-                    _add(mirror, w[other], q, width)
-            if first > top:
-                for j in range(width):
-                    sums[first + j] += mirror[j]
-            first = last
-
-
-@njit(cache=True, nogil=True)
-def _single_triangle(
-    U: Any, a: Any, V: Any, w: Any, sums: Any, start: int, stop: int
-) -> None:  # pragma: no cover - compiled
-    p, q = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
-    bits, mirror = np.empty(TILE, dtype=np.int32), np.empty(TILE, dtype=np.float32)
-    for top in range(start, stop, PANEL):
-        end = min(top + PANEL, len(U))
-        first = top
-        while first < len(U):
-            last = end if first == top else min(first + TILE, len(U))
-            width, part = last - first, a[first:last]
-            mirror[:width] = np.float32(0.0)
-            for i in range(top, end, 2):
-                other = min(i + 1, end - 1)
-                _products(U[i], U[other], V, first, width, p, q)
-                _shift(p, a[i], part, width)
-                exp_single_here(p, width, bits)
-                sums[i] += _dot(p, w[first:last], width)
-                _add(mirror, w[i], p, width)
-                if other > i:
-                    _shift(q, a[other], part, width)
-                    exp_single_here(q, width, bits)
+                    exp_in_place(q, width, bits)
                     sums[other] += _dot(q, w[first:last], width)
                     _add(mirror, w[other], q, width)
             if first > top:

@@ -18,6 +18,19 @@ def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> N
         del estimator.feature_names_in_
 
 
+def fit_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows:
+    """Rows to fit to, of a table or already scanned; the estimator remembers their columns."""
+    if isinstance(X, Rows):
+        if sample_weight is not None:
+            raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
+        remember_columns(estimator, X.d, X.names)
+        return X
+    rows = scan(X, sample_weight=sample_weight)
+    validate_data(estimator, X, skip_check_array=True)
+    estimator.n_features_in_ = rows.d
+    return rows
+
+
 def new_rows(model: Any, X: Any) -> Rows:
     """New rows with the columns of the fit, in its order."""
     check_is_fitted(model)

@@ -17,7 +17,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.choose import choose, named, plain, refuse_unfit
 from gramian.solvers.interior import Kinks, dual_value
 from gramian.solvers.iterate import Callback, History, Method, Outcome, run
-from gramian.solvers.landmark_problem import LandmarkProblem
+from gramian.solvers.landmark_problem import LandmarkProblem, part_of
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
@@ -117,24 +117,9 @@ def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Float
     if not isinstance(rows, MemoryRows) or rows.is_sparse or rows.n < 4 * max(SAMPLE_ROWS, 20 * problem.p * problem.m):
         return None, None
     stride = rows.n // max(SAMPLE_ROWS, 20 * problem.p * problem.m)
-    some = rows.taken(np.arange(stride // 2, rows.n, stride))
-    sample = Problem(
-        some,
-        problem.loss,
-        problem.penalty,
-        problem.alpha,
-        intercept=problem.intercept,
-        outputs=problem.m,
-        columns=problem.columns,
-    )
-    sample.columns = _weighing(problem, some)
+    sample = part_of(problem, np.arange(stride // 2, rows.n, stride), alone=True)
     outcome = run(method, sample, max_iter=30, tol=1e-3, inner=True)
     return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
-
-
-def _weighing(problem: Problem, some: MemoryRows) -> Any:
-    weight = float(some.n) if some.weight is None else float(some.weight.sum())
-    return replace(problem.columns, weight=max(weight, 1e-300))
 
 
 def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, tol: float) -> Fit:

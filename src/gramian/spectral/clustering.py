@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
 from gramian._charted import Charted
@@ -17,7 +17,7 @@ from gramian.kernels.base import Kernel
 from gramian.kernels.points import is_table
 from gramian.kernels.reading import is_matrix
 from gramian.rows import Rows, scan
-from gramian.rows.columns import new_rows, remember_columns
+from gramian.rows.columns import fit_rows, new_rows
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.lloyd import nearest as nearest_center
@@ -208,15 +208,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None]:
         """Rows of numbers (an array or CSR) or other points, and their weights."""
         if isinstance(X, Rows) or self.neighbors is not None or is_table(X):
-            if isinstance(X, Rows):
-                if sample_weight is not None:
-                    raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
-                rows = X
-                remember_columns(self, rows.d, rows.names)
-            else:
-                rows = scan(X, sample_weight=sample_weight)
-                validate_data(self, X, skip_check_array=True)
-                self.n_features_in_ = rows.d
+            rows = fit_rows(self, X, sample_weight)
             return finite_numbers(rows), rows.collect().weight
         self.__dict__.pop("n_features_in_", None)
         return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import is_matrix, refuse_invalid
 from gramian.rows import Rows, parallel_map, scan
-from gramian.rows.columns import new_rows, remember_columns
+from gramian.rows.columns import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.linkage import METHODS, OfKernel, Plain, linkage_of
 from gramian.structures.point import Point
@@ -131,14 +131,7 @@ class Agglomerative(ClusterTree):
         """Points and weights; sets the space, and what is known of the columns."""
         kernel = None if self.kernel is None else kernel_of(self.kernel)
         if kernel is None or isinstance(X, Rows) or is_table(X):
-            rows = scan(X, sample_weight=sample_weight) if not isinstance(X, Rows) else X
-            if isinstance(X, Rows):
-                if sample_weight is not None:
-                    raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
-                remember_columns(self, rows.d, rows.names)
-            else:
-                validate_data(self, X, skip_check_array=True)
-                self.n_features_in_ = rows.d
+            rows = fit_rows(self, X, sample_weight)
             block = rows.collect()
             if not np.isfinite(block.X.data if sp.issparse(block.X) else block.X).all():
                 rows.refuse_nonfinite()

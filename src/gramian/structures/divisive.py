@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
-from gramian.rows import Rows, scan
-from gramian.rows.columns import new_rows, remember_columns
+from gramian.rows import Rows
+from gramian.rows.columns import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.agglomerative import means_of
 from gramian.structures.linkage import in_range
@@ -128,15 +128,7 @@ class Divisive(ClusterTree):
         return self
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
-        if isinstance(X, Rows):
-            if sample_weight is not None:
-                raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
-            rows = X
-            remember_columns(self, rows.d, rows.names)
-        else:
-            rows = scan(X, sample_weight=sample_weight)
-            validate_data(self, X, skip_check_array=True)
-            self.n_features_in_ = rows.d
+        rows = fit_rows(self, X, sample_weight)
         return _dense(rows), rows.collect().weight
 
     def _grow(self, X: Floats, weight: Floats, most: int) -> None:

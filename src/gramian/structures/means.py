@@ -12,7 +12,7 @@ from gramian.solvers.points import Points
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.loop import Loop, Outcome
 from gramian.structures.passes import State
-from gramian.structures.point import Point
+from gramian.structures.point import all_means
 from gramian.structures.start import SAMPLE, Sample, given_structures, start_rows
 from gramian.structures.start import centers_of as checked
 
@@ -28,7 +28,7 @@ def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float
 
 def are_means(structures: list[Any], rule: Assignment) -> bool:
     """Whether structures are means, and each row belongs to the nearest."""
-    return type(rule) is Nearest and all(type(each) is Point and each.error == "squared" for each in structures)
+    return type(rule) is Nearest and all_means(structures)
 
 
 def is_dense(rows: Rows) -> bool:

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
 from gramian._charted import Charted
 from gramian._outlying import Outlying
-from gramian.rows import Block, Rows, scan, single_threaded_blas
-from gramian.rows.columns import new_rows, remember_columns
+from gramian.rows import Block, Rows, single_threaded_blas
+from gramian.rows.columns import fit_rows, new_rows
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.lloyd import nearest
@@ -120,15 +120,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         return parameters.whole("n_clusters", self.n_clusters, low=1)
 
     def _read(self, X: Any, sample_weight: Any, templates: list[Any]) -> Rows:
-        if isinstance(X, Rows):
-            if sample_weight is not None:
-                raise ValueError("Rows bring their own weights: give sample_weight to gm.scan.")
-            rows = X
-            remember_columns(self, X.d, X.names)
-        else:
-            rows = scan(X, sample_weight=sample_weight)
-            validate_data(self, X, skip_check_array=True)
-            self.n_features_in_ = rows.d
+        rows = fit_rows(self, X, sample_weight)
         self._missing = all(each.takes_missing for each in templates)
         self._refuse(rows, templates)
         return rows

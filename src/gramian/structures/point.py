@@ -82,3 +82,8 @@ class Point(Structure):
 
     def parameters(self, d: int) -> int:
         return d
+
+
+def all_means(structures: list[Any]) -> bool:
+    """Whether all are points that are fitted by their mean."""
+    return all(type(each) is Point and each.error == "squared" for each in structures)

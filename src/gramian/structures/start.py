@@ -14,7 +14,7 @@ from gramian.solvers.points import Points
 from gramian.solvers.seeding import by_weight, farthest, plus_plus
 from gramian.structures.levenberg import WITHIN
 from gramian.structures.passes import shared
-from gramian.structures.point import Point
+from gramian.structures.point import Point, all_means
 from gramian.structures.questions import Answers, concluded
 from gramian.structures.structure import Structure, dense, weights
 
@@ -92,7 +92,7 @@ def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) 
     if not isinstance(how, str):
         return from_centers(templates, sample, centers_of(how, len(templates), rows.d))
     parameters.choice("init", how, INITS)
-    if not rows.is_sparse and all(type(each) is Point and each.error == "squared" for each in templates):
+    if not rows.is_sparse and all_means(templates):
         centers = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
         return [each.through(center) for each, center in zip(templates, centers, strict=True)]
     if parts:
