@@ -20,6 +20,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LassoCV, LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -101,6 +102,55 @@ def test_multiclass():
     assert list(evaluate(bayes, X, y, outer=3).scores) == ["accuracy", "log_loss"]
     assert list(evaluate(LinearSVC(), X, y, outer=3).scores) == ["accuracy"]
     assert list(evaluate(LinearSVC(), X[:100], y[:100], outer=3).scores) == ["accuracy", "roc_auc"]
+
+
+def test_multiclass_ranking_uses_what_is_comparable_between_rows():
+    """A multinomial model with a row's decision values shifted together is the same model, and has the same area."""
+    X, y = IRIS
+    names = ["roc_auc", "average_precision"]
+    result = evaluate(gm.LogisticRegression(alpha=1e-3), X, y, metrics=[*names, "log_loss"])
+    p = result.probabilities
+    assert result.scores["roc_auc"].pooled.value == pytest.approx(roc_auc_score(y, p, multi_class="ovr"), rel=1e-12)
+    assert result.scores["average_precision"].pooled.value == pytest.approx(
+        average_precision_score(y[:, None] == np.arange(3), p), rel=1e-12
+    )
+    assert result.scores["roc_auc"].mean > 0.99
+
+    class Shifted(LinearSVC):
+        def decision_function(self, X):
+            return 7.0 * super().decision_function(X) + 100.0 * X[:, :1]
+
+    plain, shifted = (evaluate(kind(random_state=0), X, y, metrics=names) for kind in (LinearSVC, Shifted))
+    for name in names:
+        np.testing.assert_allclose(plain.scores[name].folds, shifted.scores[name].folds, rtol=1e-12)
+    curve = gm.selection.curves(Shifted(), X, y, metric="roc_auc", values=[1.0])
+    assert curve.validation.mean[0] > 0.95
+
+
+def test_ranking_of_classes_that_a_training_part_lacks():
+    X, y = IRIS
+    order = np.r_[np.arange(0, 150, 2), np.arange(1, 150, 2)]
+    X, y = X[order], y[order]
+    train = np.flatnonzero(y != 1)[:40]
+    pairs = [(train, np.setdiff1d(np.arange(150), train))]
+    for model in (LinearSVC(), LogisticRegression(), DecisionTreeClassifier()):
+        value = evaluate(model, X, y, outer=pairs, metrics="roc_auc").scores["roc_auc"].mean
+        assert 0.6 < value < 0.84  # a half for the class not seen, and at most 1 for the others
+
+
+def test_decision_values_of_pairs_are_refused():
+    X, y = IRIS
+    model = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo"))
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        evaluate(model, X, y, metrics="roc_auc")
+
+
+def test_ranking_by_a_model_with_an_infinite_threshold():
+    X, y = CANCER
+    model = gm.TunedThreshold(make_pipeline(StandardScaler(), GaussianNB()), objective="recall", cv=3)
+    plain = evaluate(make_pipeline(StandardScaler(), GaussianNB()), X, y, metrics="roc_auc", inner=None)
+    tuned = evaluate(model, X, y, metrics="roc_auc", inner=None)
+    np.testing.assert_allclose(tuned.scores["roc_auc"].folds, plain.scores["roc_auc"].folds, rtol=1e-12)
 
 
 def test_folds_by_number():

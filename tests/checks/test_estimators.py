@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
@@ -249,6 +251,24 @@ class TestClassifiers:
         assert predicted.dtype == model.classes_.dtype
         if hasattr(model, "decision_function"):
             assert model.decision_function(X).shape == ((90,) if k == 2 else (90, k))
+
+    @pytest.mark.parametrize("k", [2, 3])
+    def test_ranking_metrics_are_those_of_the_probabilities(self, estimator, k):
+        X, y = classes(6, k=k)
+        splits = list(StratifiedKFold(3).split(X, y))
+        metrics = ["roc_auc", "average_precision", "log_loss"]
+        with np.errstate(over="ignore"):
+            result = gm.selection.evaluate(with_alpha(estimator), X, y, outer=splits, metrics=metrics, inner=None)
+        p, labels = result.probabilities, result.classes
+        for fold, (_, test) in enumerate(splits):
+            truth = (y[test] == labels[1]) if k == 2 else y[test]
+            scores = p[test, 1] if k == 2 else p[test]
+            auc = roc_auc_score(truth, scores, multi_class="ovr", labels=None if k == 2 else labels)
+            precision = average_precision_score(
+                y[test, None] == labels[-1:] if k == 2 else y[test, None] == labels, scores
+            )
+            np.testing.assert_allclose(result.scores["roc_auc"].folds[fold], auc, rtol=1e-10)
+            np.testing.assert_allclose(result.scores["average_precision"].folds[fold], precision, rtol=1e-10)
 
     def test_every_source_gives_the_same_answer(self, estimator):
         X, y = classes(1)

@@ -13,6 +13,7 @@ from gramian.metrics.ranks import Ranking
 from gramian.metrics.reading import one_kind, read_labels, read_numbers, read_weights, same_length
 from gramian.models.around import plain
 from gramian.rows import Rows
+from gramian.selection.ranking import ranking_scores
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -124,11 +125,10 @@ def decided_by(model: Any, X: Any, y: Any, sample_weight: Any) -> Decided:
     decided = np.asarray(model.predict(X))
     same_length(len(truth), decided, "X")
     probabilities = np.asarray(model.predict_proba(X), dtype=np.float64) if hasattr(model, "predict_proba") else None
-    scores = probabilities
-    # Probabilities of several classes are comparable from row to row, which decisions need not be; of two classes both
-    # are, and probabilities may be rounded to 0 and 1.
-    if hasattr(model, "decision_function") and (len(classes) == 2 or scores is None):
-        scores = _ranks(model, X)
+    scores = None
+    if probabilities is not None or hasattr(model, "decision_function"):
+        table = plain(X) if hasattr(model, "threshold_") else X
+        scores = ranking_scores(model, table, np.asarray(model.classes_))
     # Only where a threshold was tuned is `positive` a class: other models have parameters of that name.
     positive = getattr(model, "positive", None) if hasattr(model, "threshold_") and len(classes) == 2 else None
     place = 1 if positive is None else np.asarray(model.classes_).tolist().index(positive)
@@ -146,14 +146,6 @@ def decided_by(model: Any, X: Any, y: Any, sample_weight: Any) -> Decided:
             _threshold(model, places, scores, probabilities, place),
         )
     )
-
-
-def _ranks(model: Any, X: Any) -> Floats:
-    """Scores in order of likelihood: of a tuned threshold those it is for, since it may be infinite itself."""
-    if not (hasattr(model, "threshold_") and hasattr(model, "response_")):
-        return np.asarray(model.decision_function(X), dtype=np.float64)
-    found = np.asarray(getattr(model.estimator_, model.response_)(plain(X)), dtype=np.float64)
-    return found[:, 1] if found.ndim == 2 and found.shape[1] == 2 else found
 
 
 def decided_in(evaluation: Any, y: Any, sample_weight: Any) -> Decided:

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from gramian.selection.ranking import ranking_scores, with_all_classes
 from gramian.selection.sample import Array, Ints, Sample
 from gramian.selection.splits import KFold
 
@@ -142,24 +143,18 @@ def predicted(model: Any, sample: Sample, test: Ints, trained: Ints, needs: str)
     """Predictions of some rows by a model fitted to others: `trained`, by their places among the rows given.
 
     `needs` is "labels" or "numbers" (what `predict` gives), "probabilities" (a column for each class of the sample) or
-    "scores" (the decision function, or the probabilities).
+    "scores" (what ranks rows for each class: `ranking_scores`).
     """
     X = sample.rows(test, _columns(model, trained))
     if needs in ("labels", "numbers"):
         return np.asarray(model.predict(X))
-    if needs == "scores" and hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X))
-    if not hasattr(model, "predict_proba"):
-        missing = "predict_proba" if needs == "probabilities" else "decision_function and no predict_proba"
-        raise ValueError(f"{type(model).__name__} has no {missing}, and a metric asked for needs {needs}.")
     assert sample.classes is not None
-    found = np.asarray(model.predict_proba(X))
+    if needs == "scores":
+        return ranking_scores(model, X, sample.classes)
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"{type(model).__name__} has no predict_proba, and a metric asked for needs probabilities.")
     seen = np.asarray(getattr(model, "classes_", sample.classes))
-    if len(seen) < len(sample.classes):  # a class without training rows has probability 0
-        whole = np.zeros((len(found), len(sample.classes)))
-        whole[:, np.searchsorted(sample.classes, seen)] = found
-        found = whole
-    return found
+    return with_all_classes(np.asarray(model.predict_proba(X)), seen, sample.classes, 0.0)
 
 
 def _columns(model: Any, trained: Ints) -> Ints | None:
