@@ -1,6 +1,5 @@
 """Targets, predictions and weights as arrays, from whatever holds them; what is wrong is named with its row."""
 
-import warnings
 from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
@@ -10,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, warn_user
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -32,7 +31,7 @@ def read_numbers(values: Any, name: str) -> Floats:
             if entry is not None and not isinstance(entry, Real | Decimal):
                 raise ValueError(f"{name} holds {entry!r} at row {row // np.size(array[0])}; real numbers are needed.")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and _beyond(array, EXACT_INTEGERS):
-        warnings.warn(f"{name} holds integers beyond 2^53, which float64 rounds.", PrecisionWarning, stacklevel=4)
+        warn_user(f"{name} holds integers beyond 2^53, which float64 rounds.", PrecisionWarning)
     array = array.astype(np.float64, copy=False)
     bad = ~np.isfinite(array)
     if bad.any():

@@ -1,6 +1,5 @@
 """What every classifier shares: its classes, the weights of classes, and decisions at a cost."""
 
-import warnings
 from abc import abstractmethod
 from numbers import Real
 from typing import Any
@@ -17,6 +16,7 @@ from gramian.rows import Rows, scan
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.rows.labels import class_weights, coded
 from gramian.statistics import Moments, Triangle
+from gramian.warnings import warn_user
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -66,10 +66,8 @@ class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"y has {len(rows.target_names)} columns; a classifier needs one label per row, shape (n,)."
                 )
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected: give y.ravel().",
-                DataConversionWarning,
-                stacklevel=4,
+            warn_user(
+                "A column-vector y was passed when a 1d array was expected: give y.ravel().", DataConversionWarning
             )
         values, totals = class_weights(rows)
         self.classes_ = self._names_of(rows, values) if large is None else large[values.astype(int)]

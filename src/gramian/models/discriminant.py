@@ -1,6 +1,5 @@
 """Gaussian discriminants: a normal density for every class, and Bayes' rule between them."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from gramian.solvers.factor import (
     EPS,
 )
 from gramian.summary import Summary
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 
@@ -140,7 +139,7 @@ class GaussianDiscriminant(ClassifyingModel):
         }
         self.solver_ = Solver("closed form", reasons[through])
         if note:
-            warnings.warn(note, PrecisionWarning, stacklevel=3)
+            warn_user(note, PrecisionWarning)
         return self
 
     def _checked_priors(self) -> Floats:

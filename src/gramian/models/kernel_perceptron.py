@@ -1,6 +1,5 @@
 """The perceptron with a kernel: what `Perceptron(kernel=…)` fits, on dual variables of the rows it was wrong about."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.dual_perceptron import DualPerceptron, DualProblem, Mistaken, wrong_share
 from gramian.solvers.iterate import Outcome, run
 from gramian.solvers.perceptron import NOT_SEPARABLE
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-15
@@ -102,12 +101,11 @@ class KernelPerceptron:
         model._weight = float(self.weight.sum())
         if not holds and not any(one.interrupted for one in found):
             ended = worst.iterations >= self.max_iter
-            warnings.warn(
+            warn_user(
                 f"The {kind} is {share:.2g} after {worst.iterations} sweeps. "
                 f"{'To go on, raise max_iter.' if ended else NOT_SEPARABLE} Try average=True, a shorter length_scale, "
                 "or gm.SVC, which allows for errors.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _bound(self, model: Any, problems: list[DualProblem]) -> float:

@@ -1,6 +1,5 @@
 """Which kernel, and which length scale: by the validation losses of the model itself."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from gramian.kernels.stationary import RBF, Laplacian, Matern
 from gramian.kernels.vectors import Linear
 from gramian.rows import MemoryRows
 from gramian.selection.strength import splits_of
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, muted
 
 FACTORS = np.geomspace(0.125, 16.0, 8)  # of the median distance
 FINER = np.sqrt(2.0)
@@ -88,8 +87,7 @@ def _share_missed(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
         rest = train[weight[train] > 0]
         if len(np.unique(y[rest])) < 2:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with muted(ConvergenceWarning):
             told = clone(model).fit(_safe_indexing(X, rest), y[rest], sample_weight=weight[rest])
         missed += float(weight[test] @ (told.predict(_safe_indexing(X, test)) != y[test]))
         total += float(weight[test].sum())

@@ -1,6 +1,5 @@
 """The most probable coefficients and scale: least squares where sums suffice, a loss and a penalty elsewhere."""
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +24,7 @@ from gramian.solvers.quadratic import TOLERANCE, Solution, solve
 from gramian.solvers.wide import shortest
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 GRID = 9  # scales that are tried before the best of them is improved
@@ -232,11 +231,10 @@ def most_probable(
     tolerance = max(c.tolerance, tol)
     certificate = replace(c, value=max(c.value, off), tolerance=tolerance, holds=c.holds and off <= tolerance)
     if off > tolerance:
-        warnings.warn(
+        warn_user(
             f"The scale still moves by {off:.2g} of itself after {fits} fits, its tolerance is {tol:.2g}: raise "
             "max_iter, or give the scale.",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return replace(answer, certificate=certificate, iterations=answer.iterations + fits), known
 
@@ -248,10 +246,9 @@ def _exact(road: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]
         f"The columns meet y exactly: the density grows without end as the scale goes to 0, and it is held at "
         f"{known.width:.3g}."
     )
-    warnings.warn(
+    warn_user(
         f"{note} Give the scale of the noise, as in likelihood=gm.likelihoods.{type(known).__name__}(scale=…).",
         ConvergenceWarning,
-        stacklevel=6,
     )
     both = f"{answer.certificate.note} {note}".strip()
     return replace(answer, certificate=replace(answer.certificate, note=both)), known

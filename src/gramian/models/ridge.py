@@ -1,6 +1,5 @@
 """Ridge regression and its Tikhonov generalisation."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ from gramian.solvers.wide import narrow, widen
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 from gramian.summary import Summary
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 GRID = 50
@@ -179,12 +178,11 @@ class Ridge(Kernelised, InferentialModel):
         self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
         self.certificate_, self.solver_ = machine.certificate, machine.solver
         if not machine.certificate.value <= MISSED:
-            warnings.warn(
+            warn_user(
                 f"The {machine.certificate.kind} is {machine.certificate.value:.2g} and its tolerance "
                 f"{machine.certificate.tolerance:.2g}: the kernel matrix is singular to rounding, so that not every "
                 "target is met. Raise alpha, or take a shorter length_scale.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

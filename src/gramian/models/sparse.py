@@ -1,6 +1,5 @@
 """The lasso and the elastic net: exact zeros, whole paths."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from gramian.solvers.certificate import Certificate
 from gramian.solvers.lasso import Shrinkage
 from gramian.statistics import Triangle
 from gramian.summary import Summary
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 GRID = 100
@@ -168,11 +167,10 @@ class ElasticNet(LinearModel):
             note=f"{int((coef != 0).any(axis=1).sum())} of {len(coef)} coefficients are not zero.",
         )
         if not holds or failed:
-            warnings.warn(
+            warn_user(
                 f"The relative duality gap is {gap:.2g}, its tolerance {self.tol:.2g}, after {self.max_iter} changes "
                 "of the active set. Raise max_iter, or bring the columns to similar scales (standardize=True).",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _summary(self) -> Summary:

@@ -1,6 +1,5 @@
 """Support vector regression, and the region where rows are: the dual solver of support vector machines, used twice."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
 from gramian.solvers.smo import Dual, Found, Start, by_row, minimise, until_gap
 from gramian.summary import Summary
+from gramian.warnings import warn_user
 
 Floats = NDArray[np.float64]
 GRID = 8
@@ -115,10 +115,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         if target.y.shape[1] > 1:
             raise ValueError(f"y has {target.y.shape[1]} columns; SVR fits one target, shape (n,).")
         if not target.one_target:
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected: give y.ravel().",
-                DataConversionWarning,
-                stacklevel=2,
+            warn_user(
+                "A column-vector y was passed when a 1d array was expected: give y.ravel().", DataConversionWarning
             )
         self._y, self._w = target.y[:, 0], np.ones(target.n) if target.weight is None else target.weight
         if not np.isfinite(self._y).all():

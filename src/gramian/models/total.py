@@ -1,6 +1,5 @@
 """Total least squares: errors in all variables."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from gramian.solvers.quadratic import solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
 from gramian.summary import Summary
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, muted
 
 Floats = NDArray[np.float64]
 
@@ -91,8 +90,7 @@ class TotalLeastSquares(LinearModel):
             note=" ".join(notes),
         )
         self.solver_ = Solver("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrecisionWarning)  # said of the comparison, not of this fit
+        with muted(PrecisionWarning):  # said of the comparison, not of this fit
             plain = solve(data, intercept=intercept)
         self._least_squares = (plain.coef, plain.intercept)
         return self

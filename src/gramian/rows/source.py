@@ -1,6 +1,5 @@
 """`gm.scan`: one door for every source of rows, where bad input is named and refused."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from gramian.rows.base import Array, Rows
 from gramian.rows.memory import MemoryRows
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, warn_user
 
 EXACT_INTEGERS = 2**53
 
@@ -149,11 +148,10 @@ def _matrix(source: Any) -> Any:
 
 def _warn_of_wide_integers(values: Array, where: str) -> None:
     if values.dtype.itemsize == 8 and values.size and max(int(values.max()), -int(values.min())) > EXACT_INTEGERS:
-        warnings.warn(
+        warn_user(
             f"{where} holds integers beyond 2^53, which float64 rounds to the nearest even neighbour; "
             "subtract a constant first if their last digits matter.",
             PrecisionWarning,
-            stacklevel=4,
         )
 
 

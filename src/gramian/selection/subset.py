@@ -1,6 +1,5 @@
 """Best subset of features for least squares, exactly."""
 
-import warnings
 from dataclasses import dataclass
 from math import comb
 from typing import Any, Self
@@ -24,6 +23,7 @@ from gramian.solvers.factor import Factor, factor_of_quadratic, quadratic
 from gramian.solvers.quadratic import solve
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
+from gramian.warnings import warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,10 +174,9 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
             )
         refuse_more(wanted, data.d)
         if not data.one_target:
-            warnings.warn(
+            warn_user(
                 "A column-vector y was passed when a 1d array was expected: its one column is used.",
                 DataConversionWarning,
-                stacklevel=3,
             )
 
     def _choose(self, rows: Rows) -> tuple[Moments, int]:

@@ -1,6 +1,5 @@
 """A problem solved: solver chosen, started well, run, and certified."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +22,7 @@ from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.problem import Problem
 from gramian.solvers.separation import Watch, flat, may_separate, separating_columns
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
@@ -201,11 +200,10 @@ def say(fit: Fit, max_iter: int) -> None:
     more = " ".join(filter(None, [str(fit.more.get("message", "")), "To go on:"]))
     cause = f"after {fit.iterations} steps of {fit.solver.name}"
     remedy = "raise max_iter" if fit.iterations >= max_iter else "a larger tol may be all that rounding allows here"
-    warnings.warn(
+    warn_user(
         f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {more} {remedy}, raise alpha, "
         "or try another solver.",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 
@@ -219,11 +217,10 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
         what = f"Every count is zero where {where} says so"
     kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
     if warn:
-        warnings.warn(
+        warn_user(
             f"{what}: without a penalty the coefficients would grow without end. They were fitted with {kept_by} "
             "instead; give alpha above 0 to choose the penalty yourself.",
             ConvergenceWarning,
-            stacklevel=5,
         )
     kept = Problem(
         problem.rows,

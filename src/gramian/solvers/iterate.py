@@ -1,6 +1,5 @@
 """The loop of every iterative solver: `init`, `step`, `done`, with history, callbacks and interruption."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.solvers.problem import Problem
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 History = list[tuple[int, float, float]]
@@ -105,11 +104,10 @@ def run(
         if inner:
             raise
         state, interrupted = best, True
-        warnings.warn(
+        warn_user(
             f"Interrupted after {iteration} {method.unit} of {method.name}: the best point so far is kept, its measure "
             f"is {state.measure:.2g}.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     converged = bool(state.measure <= tol)
     return Outcome(

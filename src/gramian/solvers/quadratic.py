@@ -7,7 +7,6 @@ pass that refines the solution by its true residuals where columns are nearly de
 the triangular factor where squaring the data would lose too much.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -30,7 +29,7 @@ from gramian.solvers.factor import (
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -324,12 +323,11 @@ def _certificate(
             "Moments alone cannot tell whether these columns are dependent or nearly so; fit from the rows, or from "
             "gm.triangle, to know."
         )
-        warnings.warn(
+        warn_user(
             f"The columns are so nearly dependent (rank {factor.rank} of {varying}, scaled condition number "
             f"{factor.scaled_condition:.2g}) that moments in float64 cannot carry the digits of the coefficients. "
             "Fit from the rows, or from gm.triangle of them.",
             PrecisionWarning,
-            stacklevel=6,
         )
     elif digits < 6 and not deficient:
         notes.append(f"About {digits} digits of the coefficients are sure: the condition number is {condition:.2g}.")

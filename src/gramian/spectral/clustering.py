@@ -1,6 +1,5 @@
 """`SpectralClustering`: the cuts of a graph of affinities, by its leading eigenvectors."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.reading import finite_numbers, taken
 from gramian.spectral.relaxation import Relaxation
 from gramian.summary import Summary
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -167,11 +166,10 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         labels, self._order = numbered(labels, graph.weight, table)
         self.n_clusters_ = len(self._order)
         if self.n_clusters_ < k:
-            warnings.warn(
+            warn_user(
                 f"n_clusters is {k}, and only {self.n_clusters_} clusters are there: rows of the embedding are too few "
                 "that differ.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.eigenvalues_, self.embedding_ = values, H
         self._judge(problem, U, labels)
@@ -251,12 +249,11 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         parts = np.zeros(graph.n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
         count = int(parts.max()) + 1
         if k is not None and count > k:
-            warnings.warn(
+            warn_user(
                 f"The graph falls into {count} parts without affinity between them, more than n_clusters = {k}: the "
                 "lighter parts were joined to others. Ask for more clusters, or for more neighbours or a longer length "
                 "scale.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
             self.solver_ = Solver("parts of the graph", f"{count} parts have no affinity between them: every cut is 0")
             labels = self._joined(parts, k, given)
@@ -292,12 +289,11 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         holds = value <= self.tol
         self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, k, float("nan"), "products")
         if not holds:
-            warnings.warn(
+            warn_user(
                 f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "
                 f"{self.tol:.3g}: the graph hardly tells its parts from one another. Give a larger tol, more "
                 "neighbours or a longer length scale.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _remember(self, given: Any, U: Floats, values: Floats, degree: Floats, weight: Floats) -> None:

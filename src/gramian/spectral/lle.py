@@ -1,6 +1,5 @@
 """`LLE`: a map on which every row is the same mixture of its neighbours as in the data."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.eigen import eigen, least
 from gramian.spectral.classical import power_of_two
 from gramian.spectral.embedding import Embedding, pointed
-from gramian.warnings import ConvergenceWarning, PrecisionWarning
+from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -128,17 +127,15 @@ class LLE(Embedding):
 
     def _warn(self, residual: float) -> None:
         if self.n_parts_ > 1:
-            warnings.warn(
+            warn_user(
                 f"With {self.n_neighbors} neighbours the rows fall into {self.n_parts_} parts without an edge between "
                 "them, and the first axes of the map only tell these apart: raise n_neighbors, or map each part alone.",
                 PrecisionWarning,
-                stacklevel=3,
             )
         if residual > TOLERANCE:
-            warnings.warn(
+            warn_user(
                 f"The eigenvectors have a residual of {residual:.3g}, beyond {TOLERANCE:g}: raise regularization.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _facts(self) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`MDS`: rows laid out so that distances on the map are those given."""
 
-import warnings
 from numbers import Real
 from typing import Any
 
@@ -19,7 +18,7 @@ from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.spectral.embedding import Embedding, turned
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 METHODS = ("classical", "smacof")
@@ -210,11 +209,10 @@ class MDS(Embedding):
             "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"
         )
         if value > tol:
-            warnings.warn(
+            warn_user(
                 f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and "
                 f"tol is {tol:.3g}: raise max_iter, or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return self
 

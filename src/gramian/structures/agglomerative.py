@@ -1,6 +1,5 @@
 """`Agglomerative`: clusters merged from the bottom up."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.linkage import METHODS, OfKernel, Plain, linkage_of
 from gramian.structures.point import Point
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -156,11 +155,10 @@ class Agglomerative(ClusterTree):
         n = len(self._points)
         if k > 1 and self.heights_[n - k] == 0:
             distinct = count_at(self.heights_, 0.0)
-            warnings.warn(
+            warn_user(
                 f"n_clusters is {k}, and only {distinct} of the {n} rows are distinct: equal rows are in different "
                 f"clusters. Ask for at most {distinct}.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _describe(self) -> None:

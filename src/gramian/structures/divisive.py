@@ -1,7 +1,6 @@
 """`Divisive`: clusters split from the top down."""
 
 import heapq
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from gramian.structures.agglomerative import means_of
 from gramian.structures.linkage import in_range
 from gramian.structures.point import Point
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -118,10 +117,9 @@ class Divisive(ClusterTree):
             k = count_at(self.heights_, height)
         assert k is not None
         if k > m:
-            warnings.warn(
+            warn_user(
                 f"n_clusters is {k}, and only {m} of the {n} rows are distinct: there are {m} clusters.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self._cut_at(min(k, m))
         self._describe(self._rows, total)

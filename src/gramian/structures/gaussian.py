@@ -1,6 +1,5 @@
 """A normal density, with covariances of four kinds, and missing numbers by their conditional expectation."""
 
-import warnings
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from gramian.structures.passes import Pass
 from gramian.structures.shapes import KINDS, LOG_2PI, as_matrix, factor, floored, log_volume, units, whitened
 from gramian.structures.structure import Structure, dense, weights
 from gramian.structures.summaries import Scatter
-from gramian.warnings import PrecisionWarning
+from gramian.warnings import PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 ROUNDS, SETTLED = 500, 1e-10  # of the fit of one density alone to rows with missing numbers
@@ -103,12 +102,11 @@ class Gaussian(Structure):
             self._unit = self._own_units(summary)
             self._learn(summary)
         if self.regularized_:
-            warnings.warn(
+            warn_user(
                 f"The rows do not vary in {self.regularized_} of {rows.d} directions, where no normal density is "
                 f"likeliest: {self.regularization:g} of the variances of the columns stand there. Drop constant or "
                 "repeated columns, or give a larger regularization.",
                 PrecisionWarning,
-                stacklevel=3,
             )
 
     def _fit_missing(self, rows: Rows) -> None:

@@ -1,6 +1,5 @@
 """k-means in the feature space of a kernel: exact, from products of the kernel matrix with the shares of clusters."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from gramian.structures.kernel_point import KernelPoint
 from gramian.structures.passes import State
 from gramian.structures.point import Point
 from gramian.structures.restarts import Search
-from gramian.warnings import ConvergenceWarning
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,11 +148,10 @@ class KernelFit:
         if hasattr(model, "centers_"):
             del model.centers_
         if not model.certificate_.holds:
-            warnings.warn(
+            warn_user(
                 f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would move "
                 f"lower the objective by {fewer:.2g} of it. Give a larger max_iter.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
 

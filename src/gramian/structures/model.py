@@ -1,6 +1,5 @@
 """What every estimator of clusters shares: reading rows, restarts, labels, scores and outliers."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
 from gramian.structures.structure import dense, refuse_unusable, weights
 from gramian.summary import Summary
-from gramian.warnings import ConvergenceWarning, PrecisionWarning
+from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -139,11 +138,10 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         owned = np.unique(outcome.labels)
         if not self._rule.soft and len(owned) < len(outcome.state.structures):
             if not self._rule.opens():
-                warnings.warn(
+                warn_user(
                     f"Only {len(owned)} of {len(outcome.state.structures)} clusters have rows: X has fewer distinct "
                     "rows than clusters, or structures that fit several at once. The others are left out.",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
             state = outcome.state
             outcome.state = State([state.structures[j] for j in owned], state.shares[owned], state.scale)
@@ -166,14 +164,13 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.solver_ = Solver(*search.solver)
         self._set_attributes()
         if note:
-            warnings.warn(note, PrecisionWarning, stacklevel=5)
+            warn_user(note, PrecisionWarning)
         if not self.certificate_.holds:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes (max_iter={self.max_iter}): one more "
                 f"would lower the objective by {outcome.change:.2g}, and tol is {tolerance:.2g}. Give a larger "
                 "max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _note(self) -> str:
