@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from scipy.stats import norm, rankdata
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 import gramian as gm
@@ -44,24 +45,85 @@ def test_discrete_pairs_are_the_double_sum(seed):
     assert mutual_information(X, y)[0] == pytest.approx(-sum(p * np.log(p) for p in np.bincount(y) / 150))
 
 
-def test_numbers_are_scikit_learns_estimates():
+def scores(x):
+    """Normal scores of the ranks, the first one positive."""
+    z = norm.ppf((rankdata(x, axis=0) - 0.5) / len(x))
+    return z * np.where(z[:1] < 0, -1.0, 1.0) if z.ndim == 1 else np.column_stack([scores(column) for column in x.T])
+
+
+def test_numbers_are_scikit_learns_estimates_of_normal_scores():
     X, y = table()
-    np.testing.assert_array_equal(mutual_information(X, y), mutual_info_regression(X, y, random_state=0))
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
+        mutual_information(X, y), mutual_info_regression(scores(X), scores(y), random_state=0), atol=1e-12
+    )
+    np.testing.assert_allclose(
         mutual_information(X, y, n_neighbors=5, random_state=3),
-        mutual_info_regression(X, y, n_neighbors=5, random_state=3),
+        mutual_info_regression(scores(X), scores(y), n_neighbors=5, random_state=3),
+        atol=1e-12,
     )
     labels = np.where(y > 0, "high", "low")
-    np.testing.assert_array_equal(mutual_information(X, labels), mutual_info_classif(X, labels, random_state=0))
+    np.testing.assert_allclose(
+        mutual_information(X, labels), mutual_info_classif(scores(X), labels, random_state=0), atol=1e-12
+    )
     np.testing.assert_array_equal(mutual_information(sp.csr_array(X), y), mutual_information(X, y))
+
+
+MAPS = {
+    "offset": lambda v: v + 2.0**30,
+    "tiny": lambda v: v * 2.0**-530,
+    "huge": lambda v: v * 1e200,
+    "unit": lambda v: v / 3.0,
+    "sign": lambda v: -v,
+    "increasing": np.exp,
+}
+
+
+@pytest.mark.parametrize("change", MAPS)
+@pytest.mark.parametrize("kind", ["numbers", "labels for the target", "labels for the feature"])
+def test_units_offsets_and_signs_do_not_matter(change, kind):
+    """Of both variables, of either kind, and of ties: on a grid of 2⁻²⁰ an offset of 2³⁰ is exact."""
+    rng = np.random.default_rng(4)
+    x = np.round(rng.standard_normal(120) * 2**20) / 2**20
+    ties = np.round(2.0 * x) / 2.0
+    curved = np.round(x**2 * 2**20) / 2**20
+    discrete = [kind == "labels for the feature"] * 2 + [kind == "labels for the target"]
+    X = np.column_stack([x, ties])
+    if kind == "labels for the feature":
+        X = np.round(X)
+    y = (curved > 1).astype(float) if kind == "labels for the target" else curved
+    expected = mutual_information(X, y, discrete=discrete)
+    np.testing.assert_array_equal(mutual_information(MAPS[change](X), y, discrete=discrete), expected)
+    np.testing.assert_array_equal(mutual_information(X, MAPS[change](y), discrete=discrete), expected)
+
+
+def test_outliers_do_not_hide_what_the_rest_tells():
+    X, y = table(1000)
+    expected = mutual_information(X, y)
+    X[0, 0], y[1] = 1e15, -1e200
+    np.testing.assert_allclose(mutual_information(X, y), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.99])
+def test_bivariate_normal(rho):
+    rng = np.random.default_rng(8)
+    x, e = rng.standard_normal((2, 3000))
+    y = rho * x + np.sqrt(1 - rho**2) * e
+    assert mutual_information(x[:, None], y)[0] == pytest.approx(-0.5 * np.log(1 - rho**2), abs=0.06)
+
+
+def test_constant_columns_tell_nothing():
+    X, y = table()
+    for target in (y, y > 0):
+        assert mutual_information(np.full((200, 1), 1e9 / 3), target)[0] == 0.0
+    np.testing.assert_array_equal(mutual_information(X, np.full(200, 0.1)), 0.0)
 
 
 def test_mixed_frames():
     X, y = table()
     kinds = np.array(["red", "green", "blue"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     codes = np.unique(kinds, return_inverse=True)[1]
-    mixed = np.column_stack([X[:, 0], codes, X[:, 1]])
-    expected = mutual_info_regression(mixed, y, discrete_features=[False, True, False], random_state=0)
+    mixed = np.column_stack([scores(X[:, 0]), codes, scores(X[:, 1])])
+    expected = mutual_info_regression(mixed, scores(y), discrete_features=[False, True, False], random_state=0)
     columns = {"a": X[:, 0], "kind": kinds, "b": X[:, 1]}
     frames = [pd.DataFrame(columns), pl.DataFrame(columns)]
     frames.append(pd.DataFrame({**columns, "kind": pd.Categorical(kinds)}))
@@ -71,7 +133,7 @@ def test_mixed_frames():
     label = pd.Series(kinds)
     found = mutual_information(frames[0], label)
     assert found[1] == pytest.approx(double_sum(kinds, kinds))
-    np.testing.assert_array_equal(found[[0, 2]], mutual_info_classif(X[:, :2], codes, random_state=0))
+    np.testing.assert_allclose(found[[0, 2]], mutual_info_classif(scores(X[:, :2]), codes, random_state=0), atol=1e-12)
     numbers = pd.DataFrame({"a": X[:, 0], "kind": codes.astype(float), "b": X[:, 1]})
     np.testing.assert_allclose(mutual_information(numbers, y, discrete=["kind"]), expected)
     np.testing.assert_allclose(mutual_information(numbers, y, discrete=[False, True, False]), expected)
@@ -82,13 +144,16 @@ def test_integers_are_labels_when_few():
     rng = np.random.default_rng(0)
     many = rng.permutation(100)
     y = rng.standard_normal(100)
-    np.testing.assert_array_equal(
-        mutual_information(many[:, None], y), mutual_info_regression(many[:, None].astype(float), y, random_state=0)
+    np.testing.assert_allclose(
+        mutual_information(many[:, None], y),
+        mutual_info_regression(scores(many[:, None]), scores(y), random_state=0),
+        atol=1e-12,
     )
     few = many % 4
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         mutual_information(few[:, None], y),
-        mutual_info_regression(few[:, None], y, discrete_features=True, random_state=0),
+        mutual_info_regression(few[:, None], scores(y), discrete_features=True, random_state=0),
+        atol=1e-12,
     )
     floats = np.array([[0.5], [1.5]] * 10, dtype=object)
     assert mutual_information(floats, y[:20]).shape == (1,)

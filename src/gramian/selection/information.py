@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.utils import check_consistent_length
 
@@ -25,8 +26,10 @@ def mutual_information(
 
     I(x; y) = Σ p(x, y) log( p(x, y) / (p(x) p(y)) )
 
-    Two discrete variables: the sum over the frequencies. Otherwise scikit-learn's estimates from nearest neighbours
-    (`mutual_info_regression`, `mutual_info_classif`).
+    Two discrete variables: the sum over the frequencies. Otherwise the estimates from nearest neighbours of Kraskov,
+    Stögbauer and Grassberger (2004) and Ross (2014), by scikit-learn's `mutual_info_regression` and
+    `mutual_info_classif`, of the normal scores of the ranks: I does not change under increasing or decreasing maps of
+    either variable, and so neither does the estimate: not with units, offsets, signs or outliers.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def mutual_information(
     labels, label_target = np.array(wanted[:-1], dtype=bool), wanted[-1]
     found = np.zeros(len(columns))
     rest = np.flatnonzero(~labels) if label_target else np.arange(len(columns))
-    outcome: Any = _codes(target) if label_target else _numbers(target, "y")
+    outcome: Any = _codes(target) if label_target else _normal_scores(_numbers(target, "y"))
     if label_target:
         for j in np.flatnonzero(labels):
             found[j] = _plug_in(_codes(columns[j]), outcome)
@@ -89,7 +92,10 @@ def mutual_information(
         raise ValueError(f"n_neighbors is {n_neighbors}, and there are {n} rows: it must be smaller than that.")
     table = np.empty((n, len(rest)))
     for k, j in enumerate(rest):
-        table[:, k] = _shared(_codes(columns[j]), names[j]) if labels[j] else _numbers(columns[j], names[j])
+        if labels[j]:
+            table[:, k] = _shared(_codes(columns[j]), names[j])
+        else:
+            table[:, k] = _normal_scores(_numbers(columns[j], names[j]))
     if label_target:
         estimate, outcome = mutual_info_classif, _shared(outcome, "y")
     else:
@@ -97,7 +103,19 @@ def mutual_information(
     found[rest] = estimate(
         table, outcome, discrete_features=labels[rest], n_neighbors=neighbors, random_state=random_state
     )
+    constant = (table == table[0]).all(axis=0) | np.all(outcome == outcome[0])
+    found[rest[constant]] = 0.0
     return found
+
+
+def _normal_scores(values: Floats) -> Floats:
+    """Φ⁻¹((rank − ½)/n), ties with their mean rank; the sign is such that the first score that is not 0 is positive."""
+    n = len(values)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    from_middle = (np.cumsum(counts) - 0.5 * counts - 0.5 * n)[place]
+    scores = -np.sign(from_middle) * ndtri(0.5 - np.abs(from_middle) / n)
+    first = np.flatnonzero(scores)[:1]
+    return scores if not first.size or scores[first[0]] > 0 else -scores
 
 
 def _shared(codes: Ints, name: str) -> Ints:
