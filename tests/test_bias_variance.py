@@ -334,6 +334,35 @@ def test_zero_one_on_real_models():
     assert boot.total < guessed.total  # more rows in each training set
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9 / 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_all_noise_leaves_a_bias_of_exactly_zero(seed, unit):
+    """Lowered to what is left of the loss, the noise leaves 0, and no rounding of either sign."""
+    X, y = problem(seed)
+    labels = np.where(y > 0, "a", "b")
+    labels[::7] = labels[::-1][::7]
+    weight = np.random.default_rng(seed).uniform(0.5, 2.0, len(y))
+    for found in (
+        bias_variance(gm.Ridge(0.1), X, unit * y, noise=1e3 * unit**2, repeats=10),
+        bias_variance(gm.Ridge(0.1), X, unit * y, noise=1e3 * unit**2, repeats=10, sample_weight=weight),
+        bias_variance(DecisionTreeClassifier(max_depth=2), X, labels, noise=0.49, repeats=10, sample_weight=weight),
+    ):
+        assert adds_up(found).bias == 0.0
+        assert "lowered" in found.notes[0]
+        assert "e-" not in str(found).splitlines()[1]
+        assert str(found).splitlines()[1].split()[1:] == ["0", "0.0%"]
+    bias = found.points.bias
+    assert abs(np.average(bias, weights=weight)) < 1e-12 * np.abs(bias).mean()
+
+
+def test_parts_below_rounding_are_shown_as_zero():
+    X, _ = problem()
+    y = 1e5 * X[:, 0]
+    found = bias_variance(gm.LinearRegression(), X, y, repeats=10, noise=1.0)
+    shown = [line.split()[1] for line in str(found).splitlines()[1:5]]
+    assert not any(text.startswith("-") for text in shown)
+
+
 def test_a_noise_rate_too_high_is_lowered_and_said():
     X = np.repeat([[0.0], [1.0]], 30, axis=0)
     y = np.repeat(["a", "b"], 30)

@@ -14,6 +14,7 @@ from gramian.selection.training_sets import PARTS, Predictions
 
 LOSSES = ("squared", "zero_one")
 FULL = 0.99  # of the error rate of pure chance: what noise may be
+ROUNDING = 1e-12  # share of the total below which a part is shown as 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +86,11 @@ class BiasVariance(Drawn):
         named = {"bias²" if squared else "bias": self.bias, "variance": self.variance, "noise": self.noise}
         lines = [f"{self.model}: {self.loss} loss over {self.repeats} training sets of {self.rows} rows"]
         for name, value in {**named, "total": self.total}.items():
+            value = value if abs(value) > ROUNDING * abs(self.total) else 0.0
             share = f"  {value / self.total:6.1%}" if self.total else ""
-            lines.append(f"{name:<8}  {value:>10.5g}{share}")
+            lines.append(f"{name:<8}  {value:>10.4g}{share}")
         if self.variance_unbiased is not None:
-            lines.append(f"variance {self.variance_unbiased:.5g} where right − {self.variance_biased:.5g} where wrong")
+            lines.append(f"variance {self.variance_unbiased:.4g} where right − {self.variance_biased:.4g} where wrong")
         return "\n".join([*lines, f"noise from {self.noise_source}", *self.notes])
 
     __repr__ = __str__
@@ -222,13 +224,13 @@ def _squared(found: Predictions, amount: float | None, truth: Callable[[Any], An
     if truth is not None:
         noise = ((y - target) ** 2).mean(axis=1)
         parts = {"bias": rest, "variance": spread, "noise": noise}
-        return _finished(found, parts, prediction, "squared", "the truth given", notes=notes)
+        return _finished(found, parts, left, prediction, "squared", "the truth given", notes=notes)
     value, source = (amount, "the number given") if amount is not None else noise_variance(sample)
     if value > left:
         notes.append(f"The noise was lowered from {value:.5g} to {left:.5g}: all of the loss that is not variance.")
         value = left
     parts = {"bias": rest - value, "variance": spread, "noise": np.full(sample.n, value)}
-    return _finished(found, parts, prediction, "squared", source, notes=notes)
+    return _finished(found, parts, left - value, prediction, "squared", source, notes=notes)
 
 
 def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Any], Any] | None) -> BiasVariance:
@@ -250,6 +252,7 @@ def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Any], A
         best = found.truth(truth).astype(np.int64)
         wrong = 1.0 - votes[rows, best]
         bias = (main != best).astype(np.float64)
+        mean_bias = float(np.average(bias, weights=w))
         unbiased = spread * (main == best)
         rate, source = float(np.average(seen != best, weights=w)), "the truth given"
     else:
@@ -258,27 +261,28 @@ def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Any], A
             raise ValueError(
                 f"noise is {amount:g}; an error rate of the best of {k} classes is below {(k - 1) / k:.3g}."
             )
-        most = min(float(np.average(main != seen, weights=w)), FULL * (k - 1) / k)
+        missed = float(np.average(main != seen, weights=w))
+        most = min(missed, FULL * (k - 1) / k)
         if rate > most:
             notes.append(f"The noise rate was lowered from {rate:.5g} to {most:.5g}, so that the bias is not below 0.")
             rate = most
         whole = 1.0 - rate * k / (k - 1)
         wrong = (loss - rate) / whole
-        bias = ((main != seen) - rate) / whole
+        bias, mean_bias = ((main != seen) - rate) / whole, (missed - rate) / whole
         unbiased = spread * ((main == seen) - rate / (k - 1)) / whole
     parts = {"bias": bias, "variance": wrong - bias, "noise": loss - wrong}
     harm = float(np.average(unbiased, weights=w))
     good = harm - float(np.average(parts["variance"], weights=w))
     more = {"noise_rate": rate, "variance_unbiased": harm, "variance_biased": good, "notes": notes}
-    return _finished(found, parts, classes[main], "zero_one", source, **more)
+    return _finished(found, parts, mean_bias, classes[main], "zero_one", source, **more)
 
 
 def _finished(
-    found: Predictions, parts: dict[str, Floats], prediction: Array, loss: str, source: str, **more: Any
+    found: Predictions, parts: dict[str, Floats], bias: float, prediction: Array, loss: str, source: str, **more: Any
 ) -> BiasVariance:
-    """Weighted means of the parts, and the parts for all rows given."""
+    """Weighted means of the parts, and the parts for all rows given; `bias` is a difference of means, exact at 0."""
     sample = found.sample
-    bias, variance, noise = (float(np.average(parts[name], weights=sample.weight)) for name in parts)
+    variance, noise = (float(np.average(parts[name], weights=sample.weight)) for name in ("variance", "noise"))
     every = np.arange(sample.n)
     points = Points(
         sample.spread(prediction, every),
