@@ -586,7 +586,7 @@ def test_the_last_rows_are_left_out_by_the_end_of_the_factor(weighted):
     K = RBF(2.0)(X)
     whole = KernelPath(Y, w, True, K=K).missed(np.array([1e-3]))[0]
     factor = Factor(np.triu(K), w, 1e-3 * (w.sum() - 1) / w.sum())
-    np.testing.assert_allclose(last_left_out(factor, Y, w, True, 30), whole[-30:], atol=1e-10)
+    np.testing.assert_allclose(last_left_out(factor, Y, True, 30), whole[-30:], atol=1e-10)
 
 
 def test_folds_and_weights_of_many_rows(monkeypatch):

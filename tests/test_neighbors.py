@@ -502,27 +502,37 @@ class TestChoice:
         assert model.n_neighbors_ == 3
 
 
+def balance(y, w):
+    """One over the share of each row's class, by weight."""
+    sizes = np.bincount(np.unique(y, return_inverse=True)[1], w)
+    return (sizes.sum() / (len(sizes) * sizes))[np.unique(y, return_inverse=True)[1]]
+
+
 class TestWeights:
     @pytest.mark.parametrize("weights", ["uniform", "distance"])
     @pytest.mark.parametrize("tied", [False, True])
     @pytest.mark.parametrize("k", ["auto", 6])
     def test_equal_repetition(self, weights, tied, k):
+        """Leave-one-out leaves a row out with all its weight: so do splits that keep its copies together."""
         for seed in range(3):
             X, y = classes(20 + seed, n=50)
             X = np.round(X) if tied else X
             w = np.random.default_rng(seed).integers(0, 4, 50)
             Q = np.round(2 * classes(99)[0]) / 2
-            again = np.repeat(X, w, axis=0), np.repeat(y, w)
+            copies = np.repeat(np.arange(50), w)
+            together = [(np.flatnonzero(copies != i), np.flatnonzero(copies == i)) for i in np.flatnonzero(w)]
+            again = X[copies], y[copies]
             for model in (
                 KNeighborsClassifier(k, weights=weights, rule="one_se"),
                 KNeighborsClassifier(k, weights=weights, class_weight="balanced"),
                 KNeighborsRegressor(k, weights=weights),
             ):
-                a, b = clone(model).fit(X, y, sample_weight=w), clone(model).fit(*again)
-                assert a.n_neighbors_ == b.n_neighbors_
+                a, b = clone(model).fit(X, y, sample_weight=w), clone(model).set_params(cv=together).fit(*again)
                 if k == "auto":
-                    np.testing.assert_allclose(a.scores_.mean, b.scores_.mean, rtol=1e-10)
-                    np.testing.assert_allclose(a.scores_.se, b.scores_.se, rtol=1e-10)
+                    loud = w[w > 0] * (1.0 if getattr(model, "class_weight", None) is None else balance(y, w)[w > 0])
+                    np.testing.assert_allclose(a.scores_.folds, b.scores_.folds, rtol=1e-10)
+                    np.testing.assert_allclose(a.scores_.mean, b.scores_.folds @ loud / loud.sum(), rtol=1e-10)
+                    b = clone(model).set_params(n_neighbors=a.n_neighbors_).fit(*again)
                 if hasattr(a, "predict_proba"):
                     np.testing.assert_allclose(a.predict_proba(Q), b.predict_proba(Q), rtol=1e-10)
                     if weights == "uniform":
@@ -552,14 +562,14 @@ class TestWeights:
                 total, left = total + share * y[i], left - share
             assert value == pytest.approx(total / k, rel=1e-9)
 
-    def test_leave_one_out_takes_one_count(self):
+    def test_leave_one_out_takes_the_whole_weight(self):
         X, y = numbers(32, n=60, d=2)
         w = np.random.default_rng(0).choice([0.25, 0.5, 1.0, 1.5, 3.0], 60)
         for weights in ("uniform", "distance"):
             scores = KNeighborsRegressor(neighbors=6, weights=weights).fit(X, y, sample_weight=w).scores_
             for i in range(0, 60, 7):
                 rest = w.copy()
-                rest[i] -= min(1.0, w[i])
+                rest[i] = 0.0
                 for place, k in enumerate(scores.neighbors):
                     found = KNeighborsRegressor(int(k), weights=weights).fit(X, y, sample_weight=rest).predict(X[[i]])
                     assert scores.folds[place, i] == pytest.approx((found[0] - y[i]) ** 2, rel=1e-9)

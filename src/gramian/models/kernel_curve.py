@@ -128,7 +128,7 @@ class Trial:
                 F = pivots(self.kernel, points, RANK)[1]
                 missed = KernelPath(Y, weight, self.intercept, F=F).missed(np.array([alpha * scale]))[0][-count:]
             else:
-                missed = last_left_out(factor, Y, weight, self.intercept, count)
+                missed = last_left_out(factor, Y, self.intercept, count)
             return float(np.average((missed**2).mean(axis=1), weights=weight[-count:]))
         train, test = (np.intersect1d(rows, some) for rows in self.splits[0])
         if not len(train) or not len(test):

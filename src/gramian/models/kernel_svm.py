@@ -11,6 +11,7 @@ from gramian.models.codes import code_matrix
 from gramian.rows import MemoryRows
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
+from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
@@ -118,7 +119,10 @@ class KernelClassifier:
         return train(self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
 
     def _splits(self) -> Any:
-        return splits_of(self.cv, MemoryRows(np.zeros((self.n, 1)), None, None))
+        return splits_of(self.cv, self._index())
+
+    def _index(self) -> MemoryRows:
+        return MemoryRows(np.zeros((self.n, 1)), None, self.weight)
 
     def _choose(self, model: Any, grid: Any) -> float:
         fixed = not isinstance(grid, int)
@@ -126,7 +130,9 @@ class KernelClassifier:
         alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, min(grid, GRID))
         splits = self._splits()
 
-        def losses(some: Floats) -> tuple[Floats, None]:
+        weights = fold_weights(plan(self.cv, self._index()), self._index())
+
+        def losses(some: Floats) -> tuple[Floats, Floats | None]:
             table = np.empty((len(some), len(splits)))
             for s, (_, test) in enumerate(splits):
                 weight = self.weight.copy()
@@ -142,7 +148,7 @@ class KernelClassifier:
                         hinge = np.maximum(0.0, 1.0 - part * (found.f[test] + found.offset)) * np.abs(part)
                         loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(part)), 1e-300)
                     table[a, s] = loss / len(self.words)
-            return table, None
+            return table, weights
 
         scores: Scores = select(losses, alphas, rule=model.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
         model.scores_ = scores

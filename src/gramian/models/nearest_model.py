@@ -16,7 +16,7 @@ from gramian.models.nearest_space import Space, numbers
 from gramian.models.nearest_votes import Ballot, Poll, held_out, leave_one_out
 from gramian.rows import Block, MemoryRows, Rows, parallel_map
 from gramian.rows.columns import new_rows
-from gramian.selection.scores import NOTHING, Scores
+from gramian.selection.scores import NOTHING, Scores, mean_and_error
 from gramian.selection.splits import Plan, plan
 from gramian.solvers.certificate import Certificate, Solver
 
@@ -163,13 +163,10 @@ class NeighborsModel:
         loud = counts * ballot.loudness()
         points = self._space.points(X)
         if plans[0].leave_one_out:
-            grid = self._grid(float(counts.sum() - np.minimum(counts, 1.0).max()), counts)
+            grid = self._grid(float(counts.sum() - counts.max()), counts)
             self._search = search(metric, points, int(grid[-1]) + 1)
             losses = leave_one_out(self._poll(), points, grid)
-            mean = losses @ loud / loud.sum()
-            total = counts.sum()
-            spread = (losses - mean[:, None]) ** 2 @ (loud**2 / counts)
-            return _scores(grid, losses, mean, np.sqrt(spread * total / (total - 1.0)) / loud.sum(), self.rule)
+            return _scores(grid, losses, *mean_and_error(losses, loud), self.rule)
         splits = list(_splits(plans, self._numbers, rows.n))
         grid = self._grid(min(float(counts[train].sum()) for train, _ in splits), counts)
         self._search = search(metric, points, int(grid[-1]))
@@ -181,9 +178,7 @@ class NeighborsModel:
             poll = Poll(part, ballot.part(train, some), some, self.weights == "distance")
             losses = held_out(poll, space.points(X[test]), grid, ballot, test)
             folds[:, number] = losses @ loud[test] / loud[test].sum()
-        count = len(splits)
-        se = folds.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(grid))
-        return _scores(grid, folds, folds.mean(axis=1), se, self.rule)
+        return _scores(grid, folds, *mean_and_error(folds), self.rule)
 
     def _grid(self, left: float, counts: Floats) -> Ints:
         """Numbers of neighbours to try, growing, where training parts have at least a total weight of `left`."""

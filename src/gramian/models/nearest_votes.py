@@ -132,7 +132,7 @@ class Poll:
         self.rows = search.distinct.rows
 
     def totals(self, Q: Any, grid: Ints, own: Ints | None = None) -> Floats:
-        """Totals (b, A, v) for the growing numbers of neighbours; with `own`, one unit of these rows is left out."""
+        """Totals (b, A, v) for the growing numbers of neighbours; with `own`, these rows are left out."""
         distance, index, weight = self._neighbours(Q, int(grid[-1]), own)
         nearness = _nearness(distance, weight) if self.nearer else None
         b, m = index.shape
@@ -144,7 +144,7 @@ class Poll:
             if nearness is not None:
                 said *= nearness[some, :, None]
             parts.append(_running(said, None if weight is None else weight[some], grid))
-        unit = 1.0 if own is None or self.weight is None else np.minimum(self.weight[own], 1.0)
+        unit = 1.0 if own is None or self.weight is None else self.weight[own]
         return self.ballot.weighed(np.concatenate(parts), own, unit)
 
     def _neighbours(self, Q: Any, k: int, own: Ints | None) -> tuple[Floats, Ints, Floats | None]:
@@ -157,7 +157,7 @@ class Poll:
             distance, index = self.search.nearest(Q, m)
             weight = self.weight[index]
             if own is not None:
-                weight -= np.where(index == own[:, None], np.minimum(weight, 1.0), 0.0)
+                weight = np.where(index == own[:, None], 0.0, weight)
             if m == self.rows or (weight.sum(axis=1) >= k).all():
                 return distance, index, weight
             m = min(self.rows, 2 * m)

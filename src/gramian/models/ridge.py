@@ -10,6 +10,7 @@ from gramian import parameters
 from gramian.models.inference import InferentialModel
 from gramian.models.kernelised import Kernelised
 from gramian.rows import Rows, parallel_map, single_threaded_blas
+from gramian.selection.reading import fold_moments
 from gramian.selection.scores import Scores
 from gramian.selection.shared import FoldMoments, select
 from gramian.selection.splits import plan
@@ -259,8 +260,9 @@ class Ridge(Kernelised, InferentialModel):
 
     def _select(self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, back: Any) -> tuple[float, Moments]:
         plans = plan(self.cv, rows)
-        loo = plans[0].leave_one_out
-        folds = None if loo else FoldMoments(rows, plans)
+        # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
+        closed = plans[0].leave_one_out and not penalty.standardize
+        folds = None if closed else fold_moments(rows, plans) if penalty.standardize else FoldMoments(rows, plans)
         total = moments_of(rows) if folds is None else folds.total
         fixed = not isinstance(grid, int)
         ends = _ends(total, penalty, intercept)
@@ -274,7 +276,7 @@ class Ridge(Kernelised, InferentialModel):
         def losses(some: Floats) -> tuple[Floats, Floats | None]:
             if folds is None:
                 return whole.leave_one_out(rows, some)
-            return folds.losses([spectrum.coefs(some) for spectrum in trained]), None
+            return folds.losses([spectrum.coefs(some) for spectrum in trained]), folds.weights
 
         limits = (ends[0] / 1e6, ends[1] * 1e6)
         self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=fixed, limits=limits)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, parallel_map
 from gramian.selection.shared import FoldMoments
-from gramian.selection.splits import Plan, plan
+from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.solvers.certificate import Solver
 from gramian.solvers.factor import factor_of_quadratic, quadratic
 from gramian.solvers.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram
@@ -60,14 +60,14 @@ class OnGram:
             )
         return largest_alpha(self.total, self.shrinkage)
 
-    def losses(self, alphas: Floats) -> tuple[Floats, None]:
+    def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         assert self.folds is not None
 
         def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats]:
             q = quadratic(split[0], intercept=self.model.fit_intercept)
             return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)[:2]
 
-        return self.folds.losses(parallel_map(of_split, self.folds.splits)), None
+        return self.folds.losses(parallel_map(of_split, self.folds.splits)), self.folds.weights
 
     def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
         coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.model.max_iter)
@@ -143,19 +143,28 @@ class OnRows:
             np.min([path.rounds for path in found], axis=0),
         )
 
-    def losses(self, alphas: Floats) -> tuple[Floats, None]:
+    def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         """Each training part is the table with the test rows' weights set to zero: nothing is copied."""
         tests = []
-        for part in self._plans:
-            labels = part.folds.labels(0, self.rows.n)
-            if part.leave_one_out:
-                tests += [(labels != row, labels == row) for row in range(self.rows.n)]
-            else:
+        weights = fold_weights(self._plans, self.rows)
+        if weights is not None:
+            everyone = np.arange(self.rows.n)
+            tests = [(everyone != row, everyone == row) for row in np.flatnonzero(weights)]
+            weights = weights[weights > 0]
+        else:
+            for part in self._plans:
+                labels = part.folds.labels(0, self.rows.n)
                 known = labels >= 0
                 tests += [
                     (known & train[labels], known & test[labels])
                     for train, test in zip(part.train, part.test, strict=True)
                 ]
+            for number, pair in enumerate(tests):
+                for name, part in zip(("training", "test"), pair, strict=True):
+                    if not self.weight[part].any():
+                        raise ValueError(
+                            f"The {name} part of split {number} has no row with a positive weight: use fewer folds."
+                        )
         y, X = self.block.y, self.block.X
         assert y is not None
 
@@ -169,7 +178,7 @@ class OnRows:
                 loss += w @ errors**2
             return loss / y.shape[1]
 
-        return np.column_stack(parallel_map(of_split, tests)), None
+        return np.column_stack(parallel_map(of_split, tests)), weights
 
     def condition(self, coef: Floats) -> float:
         return np.nan

@@ -15,6 +15,7 @@ from gramian.models.kernelised import Kernelised
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
+from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
@@ -172,9 +173,10 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
         scale = (float(self.kernel_.diag(points).mean()) or 1.0) / unit
         alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
-        splits = splits_of(self.cv, MemoryRows(np.zeros((rows.n, 1)), None, None))
+        index = MemoryRows(np.zeros((rows.n, 1)), None, self._w)
+        splits, weights = splits_of(self.cv, index), fold_weights(plan(self.cv, index), index)
 
-        def losses(some: Floats) -> tuple[Floats, None]:
+        def losses(some: Floats) -> tuple[Floats, Floats | None]:
             table = np.empty((len(some), len(splits)))
             for s, (_, test) in enumerate(splits):
                 weight = self._w.copy()
@@ -186,7 +188,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
                         start = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
                     off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)
                     table[a, s] = float(self._w[test] @ off) / max(float(self._w[test].sum()), 1e-300)
-            return table, None
+            return table, weights
 
         self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
         return float(self.scores_.alphas[self.scores_.chosen])

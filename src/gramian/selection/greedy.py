@@ -16,7 +16,7 @@ from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.reading import feature_count, fold_moments, read, refuse_more
 from gramian.selection.refits import Refits
 from gramian.selection.scores import scores_of
-from gramian.selection.splits import Plan, plan
+from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.selection.sweep import Backward, Forward, products
 from gramian.statistics import Moments, Triangle
 
@@ -162,7 +162,8 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         with nullcontext() if alpha is None else single_threaded_blas():
             plans = plan(self.cv, rows)
             judge = self._refits(rows, labels, plans) if alpha is None else self._sweep(rows, alpha, plans)
-            self._walk(judge, wanted, _weights(rows, plans))
+            weights = fold_weights(plans, rows)
+            self._walk(judge, wanted, None if weights is None else weights[weights > 0])
         return self
 
     def _sweep(self, rows: Rows, alpha: float, plans: list[Plan]) -> _Judge:
@@ -233,8 +234,3 @@ def _codes(labels: NDArray[Any]) -> Ints:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity (inf): a class label is missing. Drop those rows.")
     return np.unique(labels, return_inverse=True)[1]
-
-
-def _weights(rows: Rows, plans: list[Plan]) -> Floats | None:
-    """Leave-one-out with weights: every row's error counts by its weight."""
-    return rows.collect().weight if plans[0].leave_one_out else None

@@ -32,8 +32,7 @@ def without_each(problem: Problem, theta: Floats, hessian: Floats) -> Floats:
         for part, y, w in problem.panels(block):
             Z = problem.standard(part)
             f = problem.predictions(part, theta)
-            counts = np.ones(len(y)) if w is None else w > 0
-            share = counts / weight  # one of the rows that a weight stands for
+            share = (np.ones(len(y)) if w is None else w) / weight
             if m == 1:
                 u = problem.loss.gradient(y, f[:, 0])
                 h = problem.loss.curvature(y, f[:, 0])

@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from gramian.rows import Rows
-from gramian.selection.splits import Plan
+from gramian.selection.splits import Plan, fold_weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,7 +35,7 @@ class Refits:
                 f"{type(estimator).__name__}.fit takes no sample_weight, so weights cannot count in its selection: fit "
                 "without them, or choose an estimator that takes them."
             )
-        self.splits = _index_pairs(plans, rows.n)
+        self.splits = _index_pairs(plans, rows)
         for number, pair in enumerate(self.splits):
             for part, index in zip(("training", "test"), pair, strict=True):
                 if self.weight is not None and not self.weight[index].any():
@@ -90,13 +90,14 @@ class Refits:
         return np.average(y, axis=0, weights=weight) if getattr(self.estimator, "fit_intercept", True) else 0.0
 
 
-def _index_pairs(plans: list[Plan], n: int) -> list[tuple[Ints, Ints]]:
+def _index_pairs(plans: list[Plan], rows: Rows) -> list[tuple[Ints, Ints]]:
     pairs = []
+    weights = fold_weights(plans, rows)
+    if weights is not None:
+        everyone = np.arange(rows.n)
+        return [(everyone[everyone != row], np.array([row])) for row in np.flatnonzero(weights)]
     for plan in plans:
-        labels = plan.folds.labels(0, n)
-        if plan.leave_one_out:
-            pairs += [(np.flatnonzero(labels != row), np.array([row])) for row in range(n)]
-        else:
-            for train, test in zip(plan.train, plan.test, strict=True):
-                pairs.append((np.flatnonzero(train[labels]), np.flatnonzero(test[labels])))
+        labels = plan.folds.labels(0, rows.n)
+        for train, test in zip(plan.train, plan.test, strict=True):
+            pairs.append((np.flatnonzero(train[labels]), np.flatnonzero(test[labels])))
     return pairs

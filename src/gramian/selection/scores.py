@@ -20,9 +20,10 @@ class Scores:
     alphas : array (A,)
         The grid, from the strongest penalty to the weakest.
     folds : array (A, K)
-        Mean validation loss of each fold.
+        Mean validation loss of each fold; with leave-one-out, of each row with a positive weight.
     mean, se : array (A,)
-        Mean over the folds and its standard error.
+        Mean over the folds, and its standard error: their standard deviation (divisor K − 1) over √K. Rows that are
+        left out one by one count by their weights.
     best, chosen : int
         Index of the smallest mean, and of the alpha that the rule took.
     at_boundary : bool
@@ -36,6 +37,7 @@ class Scores:
     best: int
     chosen: int
     rule: str
+    weights: Floats | None = None  # of the folds, where they count unequally
 
     @property
     def at_boundary(self) -> bool:
@@ -53,20 +55,15 @@ class Scores:
 
 
 def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> Scores:
-    """Scores with their choice; `weights` of the folds where they count unequally (leave-one-out with weights).
+    """Scores with their choice; `weights` of the folds where they count unequally, those of weight zero not at all.
 
     >>> table = np.array([[3.0, 3.2], [1.0, 1.4], [1.1, 1.5]])
     >>> scores_of(np.array([9.0, 3.0, 1.0]), table, "best").chosen
     1
     """
-    count = folds.shape[1]
-    if weights is None:
-        mean = folds.mean(axis=1)
-        se = folds.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(folds))
-    else:
-        share = weights / weights.sum()
-        mean = folds @ share
-        se = np.sqrt(((folds - mean[:, None]) ** 2) @ share**2)
+    if weights is not None:
+        folds, weights = folds[:, weights > 0], weights[weights > 0]
+    mean, se = mean_and_error(folds, weights)
     # Losses that are nothing against the largest are equal, and of equal ones the strongest penalty is best.
     least = mean.min()
     nothing = NOTHING * mean.max() if least >= 0 else least  # likelihoods may be negative
@@ -74,14 +71,28 @@ def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> 
     chosen = best
     if rule == "one_se":
         chosen = int(np.flatnonzero(mean <= mean[best] + se[best])[0])  # the strongest penalty within one error
-    return Scores(alphas, folds, mean, se, best, chosen, rule)
+    return Scores(alphas, folds, mean, se, best, chosen, rule, weights)
 
 
-def join(first: Scores, second: Scores, weights: Any = None) -> Scores:
+def mean_and_error(folds: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
+    """The weighted mean (A,) over the folds (A, K) and its standard error, √(K/(K − 1) Σ share² (loss − mean)²).
+
+    >>> mean_and_error(np.array([[1.0, 2.0, 3.0, 6.0]]))
+    (array([3.]), array([1.08012345]))
+    """
+    weights = np.ones(folds.shape[1]) if weights is None else weights
+    share, count = weights / weights.sum(), np.count_nonzero(weights)
+    mean = folds @ share
+    if count < 2:
+        return mean, np.zeros(len(folds))
+    return mean, np.sqrt(((folds - mean[:, None]) ** 2) @ share**2 * (count / (count - 1)))
+
+
+def join(first: Scores, second: Scores) -> Scores:
     """Scores over both grids."""
     alphas = np.concatenate([first.alphas, second.alphas])
     order = np.argsort(-alphas, kind="stable")
-    return scores_of(alphas[order], np.vstack([first.folds, second.folds])[order], first.rule, weights)
+    return scores_of(alphas[order], np.vstack([first.folds, second.folds])[order], first.rule, first.weights)
 
 
 def between(scores: Scores, count: int = 10) -> Floats:

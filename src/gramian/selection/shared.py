@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gramian.rows import Rows, parallel_map
 from gramian.selection.scores import Scores, between, join, scores_of
-from gramian.selection.splits import Plan, split_sums
+from gramian.selection.splits import Plan, fold_weights, split_sums
 from gramian.solvers.ridge_path import validation_loss
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
@@ -18,12 +18,19 @@ WIDENINGS = 2
 
 
 class FoldMoments:
-    """Training and test moments of every split, and the moments of all rows, from one pass."""
+    """Training and test moments of every split, and the moments of all rows, from one pass.
+
+    With leave-one-out there is a split for every row with a positive weight, and `weights` are those of the splits.
+    """
 
     def __init__(self, rows: Rows, plans: list[Plan]) -> None:
         basis = rows.basis if rows.basis is not None and rows.basis.sound else None
         summed = rows if basis is None else basis.rows
         self.splits: list[tuple[Moments, Moments]] = split_sums(summed, block_moments(summed), plans)
+        self.weights = fold_weights(plans, rows)
+        if self.weights is not None:
+            self.splits = [self.splits[row] for row in np.flatnonzero(self.weights)]
+            self.weights = self.weights[self.weights > 0]
         for number, (train, test) in enumerate(self.splits):
             if train.weight == 0 or test.weight == 0:
                 part = "training" if train.weight == 0 else "test"
@@ -69,9 +76,9 @@ def select(
         if not end.size:
             break
         table, weights = losses(end)
-        scores = join(scores, scores_of(end, table, rule, weights), weights)
+        scores = join(scores, scores_of(end, table, rule, weights))
     fine = between(scores)
     if fine.size:
         table, weights = losses(fine)
-        scores = join(scores, scores_of(fine, table, rule, weights), weights)
+        scores = join(scores, scores_of(fine, table, rule, weights))
     return scores

@@ -159,6 +159,20 @@ def _partition(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int)
     return labels
 
 
+def fold_weights(plans: list[Plan], rows: Rows) -> NDArray[np.float64] | None:
+    """What each fold counts: with leave-one-out its row's weight (zero: neither used nor judged), else the same."""
+    if not plans[0].leave_one_out:
+        return None
+    weight = rows.collect().weight
+    weight = np.ones(rows.n) if weight is None else weight
+    if np.count_nonzero(weight) < 2:
+        raise ValueError(
+            f"Leave-one-out needs at least 2 rows with a positive weight; there are {np.count_nonzero(weight)} among "
+            f"n_samples = {rows.n}."
+        )
+    return weight
+
+
 def split_sums(rows: Rows, f: Callable[[Any], T], plans: list[Plan]) -> list[tuple[T, T]]:
     """(training total, test total) of every split, each atom summed once."""
     found: list[tuple[T, T]] = []

@@ -15,7 +15,7 @@ from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
-from gramian.selection.splits import Plan, plan
+from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem, joint_scale
 
@@ -124,7 +124,8 @@ class Strength:
         self.rows, self.readings, self.solver, self.max_iter = rows, readings, solver, max_iter
         self.plans = plan(cv, rows)
         self.problems = [reading(rows) for reading in readings]
-        self.loo = self.plans[0].leave_one_out
+        self.weights = fold_weights(self.plans, rows)
+        self.loo = self.weights is not None
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
@@ -140,16 +141,14 @@ class Strength:
         tables = np.array([self._table(number, alphas) for number in range(len(self.problems))])
         known = np.isfinite(tables)
         if self.loo:
-            weight = self.rows.collect().weight
-            weight = np.ones(self.rows.n) if weight is None else weight
-            return np.where(known, tables, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), weight
+            return np.where(known, tables, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), self.weights
         if not known.any(axis=0).all():
             raise ValueError("A test part of cv has no row with a positive weight: use fewer folds.")
         return np.where(known, tables, 0.0).sum(axis=0) / known.sum(axis=0), None
 
     def _few(self) -> bool:
         """Whether the rows are so few that one less is no small change: each is then left out in truth."""
-        return max(self.rows.n, self.problems[0].columns.weight) <= FEW_ROWS
+        return self.weights is not None and int(np.count_nonzero(self.weights)) <= FEW_ROWS
 
     @staticmethod
     def _approximable(problem: Problem) -> bool:
@@ -175,7 +174,7 @@ class Strength:
                 self.paths[number][float(alpha)] = start
                 hessian = fit.problem.at(fit.theta, hessian=True).hessian
                 value, weight = left_out_losses(fit.problem, fit.theta, hessian)
-                rows.append(value * (weight > 0))
+                rows.append(np.where(weight > 0, value, 0.0))
             total = total + np.array(rows) * weight
             mass = mass + weight
         return total / np.where(mass > 0, mass, 1.0), mass
@@ -216,18 +215,19 @@ class Strength:
 
         def path(index: int) -> Floats:
             train, test = splits[index]
-            rest = without_one(self.rows, index) if self.loo else taken(self.rows, train)
-            return self._path(reading, rest, taken(self.rows, test), alphas)
+            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas)
 
         return np.column_stack(parallel_map(path, range(len(splits))))
 
     def _path(self, reading: Reading, train: Rows, test: Rows, alphas: Floats) -> Floats:
         with threads(1):
-            problem = reading(train)
             losses = np.full(len(alphas), np.nan)
             judge = reading(test)
-            if problem.columns.weight <= 0 or judge.columns.weight <= 0:
-                return losses  # none of the rows takes part in this binary problem
+            if judge.columns.weight <= 0:
+                return losses  # no row has a weight, or takes part in this binary problem
+            problem = reading(train)
+            if problem.columns.weight <= 0:
+                return losses
             judge = _judge(problem, judge)
             start = None
             for a, alpha in enumerate(alphas):
@@ -281,16 +281,6 @@ def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int6
 def splits_of(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows to train on and to test on, of every split."""
     return [pair for each in plan(cv, rows) for pair in _splits(each, rows.n)]
-
-
-def without_one(rows: Rows, index: int) -> MemoryRows:
-    """All rows but one of those that a row's weight stands for."""
-    block = rows.collect()
-    weight = np.ones(rows.n) if block.weight is None else block.weight.copy()
-    weight[index] = max(weight[index] - 1.0, 0.0)
-    return MemoryRows(
-        block.X, block.y, weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
-    )
 
 
 def taken(rows: Rows, index: NDArray[np.int64]) -> Rows:

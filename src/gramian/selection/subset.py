@@ -186,8 +186,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         most = self._most(sums)
         sizes = np.arange(most + 1)
         folds = sums.losses(parallel_map(self._path(most), [train for train, _ in sums.splits]))
-        weights = rows.collect().weight if plans[0].leave_one_out else None
-        scores = scores_of(sizes.astype(np.float64), folds, "best", weights)
+        scores = scores_of(sizes.astype(np.float64), folds, "best", sums.weights)
         self.path_ = SubsetPath(sizes, *_subsets(sums.total, most, self.fit_intercept), folds, scores.mean, scores.se)
         return sums.total, 1 + int(np.argmin(scores.mean[1:]))
 

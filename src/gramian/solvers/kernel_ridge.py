@@ -147,41 +147,27 @@ def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
     return both[:, :-1] - np.outer(ones, b), b
 
 
-def left_out(
-    both: Floats,
-    diagonal: Floats,
-    lam: Any,
-    weight: Floats,
-    intercept: bool,
-    rows: Any = slice(None),
-    totals: Any = None,
-) -> Floats:
+def left_out(both: Floats, diagonal: Floats, intercept: bool, rows: Any = slice(None), totals: Any = None) -> Floats:
     """What some rows are missed by without them, from M⁻¹ [Y, 1] of all rows and the diagonal of M⁻¹ of these.
 
-    With G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii. Of a row that stands for w > 1 rows, one
-    is left out. `totals` are the sums of M⁻¹ [Y, 1] for each row, where each has a λ of its own.
+    With G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii. `totals` are the sums of M⁻¹ [Y, 1] for
+    each row, where each has a λ of its own.
     """
-    beta, ones, own = both[rows, :-1], both[rows, -1], weight[rows]
+    beta, ones = both[rows, :-1], both[rows, -1]
     if intercept:
         totals = both.sum(axis=0) if totals is None else totals
         beta = beta - ones[:, None] * (totals[..., :-1] / totals[..., -1:])
         diagonal = diagonal - ones**2 / totals[..., -1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        full = beta / diagonal[:, None]
-    share = np.minimum(own, 1.0) / own
-    if (share == 1.0).all():
-        return np.asarray(full)
-    # λβ/w are the residuals with all rows, and 1 − λ·diagonal/w the leverages.
-    left = (1.0 - share) + share * lam * diagonal / own
-    return np.where(share[:, None] == 1.0, full, (lam / own / left)[:, None] * beta)
+        return np.asarray(beta / diagonal[:, None])
 
 
-def last_left_out(factor: Factor, Y: Floats, weight: Floats, intercept: bool, count: int) -> Floats:
+def last_left_out(factor: Factor, Y: Floats, intercept: bool, count: int) -> Floats:
     """What the last `count` rows are missed by without them: the end of the factor has their part of M⁻¹."""
     both = factor.solve(np.column_stack([Y, np.ones(len(Y))]))
     end = np.asfortranarray(factor.L[-count:, -count:])
     inverse = np.tril(sl.lapack.dtrtri(end, lower=1)[0])
-    return left_out(both, (inverse**2).sum(axis=0), factor.lam, weight, intercept, slice(len(Y) - count, None))
+    return left_out(both, (inverse**2).sum(axis=0), intercept, slice(len(Y) - count, None))
 
 
 class KernelPath:
@@ -215,15 +201,11 @@ class KernelPath:
         return (self.U @ (shrink[:, None] * (self.U.T @ scaled)) + rest * scaled) * self.root[:, None]
 
     def missed(self, alphas: Floats) -> list[Floats]:
-        """What each row is missed by, (n, t), by the model without it, at each alpha.
-
-        Of a row that stands for w > 1 rows one is left out, and the others stay.
-        """
-        gone = np.minimum(self.weight, 1.0)
+        """What each row is missed by, (n, t), by the model without it and all its weight, at each alpha."""
         total = float(self.weight.sum())
-        if np.ptp(gone) > 0:
-            return [self._missed_each(alpha * np.maximum(total - gone, 1e-300)) for alpha in np.asarray(alphas)]
-        lams = np.asarray(alphas) * max(total - float(gone[0]), 1e-300)
+        if np.ptp(self.weight) > 0:
+            return [self._missed_each(alpha * np.maximum(total - self.weight, 1e-300)) for alpha in np.asarray(alphas)]
+        lams = np.asarray(alphas) * max(total - float(self.weight[0]), 1e-300)
         scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
         rest = np.zeros(len(lams)) if self.whole else 1.0 / lams
         shrink = 1.0 / (self.values[:, None] + lams) - rest
@@ -235,15 +217,13 @@ class KernelPath:
             left_out(
                 (inner[:, i] + rest[i] * scaled) * root,
                 diagonals[:, i] * self.root**2,
-                float(lam),
-                self.weight,
                 self.intercept,
             )
-            for i, lam in enumerate(lams)
+            for i in range(len(lams))
         ]
 
     def _missed_each(self, lam: Floats) -> Floats:
-        """The same where weights are on both sides of 1, and so every row has a λ of its own."""
+        """The same where weights differ, and so every row has a λ of its own."""
         shrink = 1.0 / (self.values + lam[:, None]) - (0.0 if self.whole else 1.0 / lam[:, None])
         scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
         inside, sums = self.U.T @ scaled, self.U.T @ self.root
@@ -253,7 +233,7 @@ class KernelPath:
             both, diagonal = both + scaled / lam[:, None], diagonal + 1.0 / lam
             totals = totals + (self.root @ scaled) / lam[:, None]
         both, diagonal = both * self.root[:, None], diagonal * self.root**2
-        return left_out(both, diagonal, lam, self.weight, self.intercept, totals=totals)
+        return left_out(both, diagonal, self.intercept, totals=totals)
 
     def at(self, alpha: float) -> tuple[Floats, Floats]:
         """β (n, t) and b (t,) at alpha."""
