@@ -362,7 +362,7 @@ def test_feature_map_and_repair_of_a_matrix():
         assert np.linalg.norm(S - V @ V.T) >= best - 1e-9
     np.testing.assert_array_equal(repaired(np.eye(3)), np.eye(3))
     np.testing.assert_allclose(repaired(K), K, atol=1e-12 * np.abs(K).max())
-    with pytest.raises(ValueError, match=r"smallest eigenvalue is -1 and its largest 3\. gm.kernels.repaired"):
+    with pytest.raises(ValueError, match=r"smallest eigenvalue, in units of its diagonal, is -1\. gm.kernels.repaired"):
         feature_map([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(ValueError, match=r"not symmetric: K\[0, 1\] = 2 and K\[1, 0\] = 1"):
         feature_map([[1.0, 2.0], [1.0, 1.0]])
@@ -425,8 +425,29 @@ def test_functions_that_are_no_kernels():
     minus = Bilinear(-np.eye(3)).validity()
     assert minus.valid is False
     assert minus.eigenvalue == -1.0
+    for bad in ([[1e200, 0.0], [0.0, -1e180]], [[1.0, 0.0], [0.0, -1e-16]], [[1e200, 1.0], [0.0, 1.0]]):
+        refused = Bilinear(bad).validity()
+        assert refused.valid is False
+        assert refused.witness is not None
+        assert refused.proof is None
+    assert Bilinear([[1e200, 0.0], [0.0, 1e-180]]).validity().valid
+    assert Bilinear([[2.0**600, 2.0**10], [2.0**10, 2.0**-580]]).validity().valid  # singular, exactly
     M = RNG.standard_normal((4, 4))
     assert Bilinear(M @ M.T).validity().valid
+    assert Bilinear(M @ M.T).validity().proof.endswith("an inner product of Vx")
+    # within rounding: said, and taken by models
+    slight = Bilinear(np.linalg.inv(M @ M.T) * (1 + 1e-14 * np.arange(4)))
+    assert slight.validity().valid is False
+    assert slight.validity().within_rounding
+    rows = RNG.standard_normal((20, 4))
+    assert gm.Ridge(alpha=1.0, kernel=slight).fit(rows, rows[:, 0]).score(rows, rows[:, 0]) > 0
+    with pytest.raises(ValueError, match="is no kernel"):
+        gm.Ridge(alpha=1.0, kernel=Bilinear([[1.0, 0.0], [0.0, -1e-16]])).fit(rows[:, :2], rows[:, 0])
+    for bad in ([[1e200, 0.0], [0.0, -1e180]], [[1.0, 0.0], [0.0, -1e-16]]):
+        with pytest.raises(ValueError, match="negative eigenvalue"):
+            RBF(1.0, metric=bad)
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            feature_map(bad)
     bent = Bilinear(M @ M.T - (np.linalg.eigvalsh(M @ M.T)[0] + 1e-3) * np.eye(4))
     found = bent.validity()
     np.testing.assert_allclose(bent(found.points)[0, 0], found.eigenvalue)

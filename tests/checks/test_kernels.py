@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import gramian as gm
 from checks.members import public_classes
+from fuzz.families.kernels import case as validity_of_matrices
 from gramian.kernels import (
     ANOVA,
     RBF,
@@ -346,3 +347,28 @@ def test_random_trees_equal_their_expression_and_are_valid(seed):
     except ValueError:
         return
     np.testing.assert_allclose(features @ features.T, found, rtol=1e-8, atol=1e-9 * np.abs(K).max())
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_matrices_are_judged_as_in_exact_arithmetic(first):
+    for seed in range(first, first + 50):
+        assert validity_of_matrices(seed) is None
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+def test_large_matrices_are_proved_only_beyond_their_rounding(scale):
+    rng = np.random.default_rng(1)
+    n = 220
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    unit = scale ** rng.uniform(0, 1, n)
+    for smallest, verdict in ((1e-3, True), (1e-17, None), (-1e-17, None), (-1e-3, False)):
+        values = np.linspace(1.0, 2.0, n)
+        values[0] = smallest
+        M = (Q * values) @ Q.T * unit[:, None] * unit
+        M = np.triu(M) + np.triu(M, 1).T
+        found = Precomputed().validity(M)
+        assert found.valid is verdict
+        assert (found.proof is None) == (verdict is not True)
+        if verdict is False:
+            v = found.counterexample.vector
+            assert v @ M[np.ix_(found.points, found.points)] @ v < 0

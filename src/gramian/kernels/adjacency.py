@@ -54,7 +54,8 @@ def node_labels(graph: Any, name: str) -> list[Any] | None:
 
 def is_symmetric(A: Any) -> bool:
     """Whether every edge has the same weight in both directions, to rounding."""
-    return bool(abs(A - A.T).max() <= 1e-12 * A.max()) if A.nnz else True
+    apart = abs(A - A.T)
+    return not (apart > 1e-12 * A.maximum(A.T)).nnz
 
 
 def _of_networkx(graph: Any) -> Any:

@@ -68,7 +68,9 @@ class Diffusion(Kernel):
         refuse_unless(self, "beta", self.beta, 0, open_=True)
         A, names = self._read
         if not is_symmetric(A):
-            i, j = (int(ends[np.abs((A - A.T).tocoo().data).argmax()]) for ends in (A - A.T).tocoo().coords)
+            apart = (A - A.T).tocoo()
+            share = np.abs(apart.data) / np.asarray(A.maximum(A.T)[apart.row, apart.col]).reshape(-1)
+            i, j = (int(ends[share.argmax()]) for ends in apart.coords)
             raise ValueError(
                 f"The graph has weight {A[i, j]:g} from node {i} to node {j} and {A[j, i]:g} back; diffusion needs "
                 "undirected edges, such as those of A + A.T."
@@ -84,6 +86,7 @@ class Diffusion(Kernel):
     @cached_property
     def _laplacian(self) -> Any:
         A = self._read[0]
+        A = 0.5 * A + 0.5 * A.T  # symmetric to the last bit
         return (sp.diags_array(A.sum(axis=1)) - A).tocsr()
 
     @cached_property

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian.kernels.base import Floats, Kernel
+from gramian.kernels.definite import ROUNDING, definiteness
 from gramian.kernels.parameters import refuse_unless
 from gramian.kernels.points import Vectors, products, square_norms, vectors
 from gramian.kernels.validity import Validity, proven
@@ -171,17 +172,15 @@ def _gaussians(means: list[Any], covariances: list[Any]) -> Gaussians:
             )
         if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
             raise ValueError(f"Row {i} has a mean or a covariance that is not finite.")
-        if np.abs(covariance - covariance.T).max() > 1e-10 * np.abs(covariance).max():
+        judged = definiteness(covariance)
+        if judged.asymmetry > ROUNDING:
             raise ValueError(f"The covariance of row {i} is not symmetric.")
+        if judged.smallest <= d * np.finfo(float).eps:
+            raise ValueError(
+                f"The covariance of row {i} is not positive definite (smallest eigenvalue {judged.smallest:.3g} in "
+                "units of its diagonal); add a small multiple of the identity."
+            )
     stacked = np.stack(S)
-    try:
-        roots = np.linalg.cholesky(stacked)
-    except np.linalg.LinAlgError:
-        least = np.linalg.eigvalsh(stacked)[:, 0]
-        row = int(np.argmin(least / np.abs(stacked).max(axis=(1, 2))))
-        raise ValueError(
-            f"The covariance of row {row} is not positive definite (smallest eigenvalue {least[row]:g}); add a small "
-            "multiple of the identity."
-        ) from None
+    roots = np.linalg.cholesky(stacked)
     log = 2 * np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     return Gaussians(np.stack(m), stacked, log)

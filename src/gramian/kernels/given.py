@@ -9,10 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.definite import definiteness, smallest_share, undecided
 from gramian.kernels.points import Items, Vectors, is_table, vectors
-from gramian.kernels.validity import Validity, unproven
+from gramian.kernels.validity import Validity, asymmetric, negative_at, proven, unproven
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-9  # of the largest entry: what a matrix that was computed may lack
 
 
 class Entries:
@@ -69,22 +71,24 @@ class Precomputed(Kernel):
 
     def validity(self, X: Any = None) -> Validity:
         """Whether the matrix X is symmetric and positive semi-definite; unknown without one."""
-        from gramian.kernels.validity import asymmetric, negative, proven
-
         if X is None:
             return self.proof()
         K = self.points(X).K
         if K.shape[0] != K.shape[1]:
             raise ValueError(f"The matrix is {K.shape[0]} × {K.shape[1]}; it must be square.")
-        gap = np.abs(K - K.T)
-        size = float(np.abs(K).max())
-        if gap.max() > 1e-9 * size:
-            i, j = np.unravel_index(gap.argmax(), gap.shape)
-            return asymmetric(self.proof(), int(i), int(j), float(K[i, j]), float(K[j, i]), len(K))
-        values = np.linalg.eigvalsh((K + K.T) / 2)
-        if values[0] < -1e-9 * np.abs(values).max():
-            return negative(self.proof(), np.arange(len(K)), K, len(K))
-        return proven(self, f"the matrix is symmetric, and its smallest eigenvalue is {values[0]:.3g}")
+        found = definiteness(K)
+        if found.semidefinite:
+            return proven(self, "the matrix is symmetric and positive semi-definite")
+        if found.semidefinite is None:
+            return unproven(self, undecided("the matrix", found.smallest))
+        slight = smallest_share(K) >= -ROUNDING and float(np.abs(K - K.T).max()) <= ROUNDING * float(np.abs(K).max())
+        if found.pair is not None:
+            i, j = found.pair
+            there, back = float(K[i, j]), float(K[j, i])
+            return asymmetric(self.proof(), i, j, there, back, len(K), within_rounding=slight)
+        assert found.vector is not None
+        some = np.flatnonzero(found.vector)
+        return negative_at(self.proof(), some, found.vector[some], found.value, len(K), within_rounding=slight)
 
     def proof(self) -> Validity:
         return unproven(self, "it depends on the matrix: k.validity(K) looks at one")

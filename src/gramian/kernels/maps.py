@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.kernels.definite import ROUNDING, definiteness
 from gramian.rows import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
-NEGATIVE = 1e-9  # an eigenvalue below −1e-9 of the largest is not rounding
 MOST_FEATURES = 10**6
 SMALL_ERROR = 1e-12
 
@@ -26,17 +26,17 @@ def feature_map(K: Any) -> Floats:
            [3.        , 0.        ]])
     """
     K = _square(K)
-    gap = np.abs(K - K.T)
-    if gap.max() > NEGATIVE * np.abs(K).max():
-        i, j = np.unravel_index(gap.argmax(), gap.shape)
+    judged = definiteness(K)
+    if judged.refuted_beyond(ROUNDING) and judged.pair is not None:
+        i, j = judged.pair
         raise ValueError(f"K is not symmetric: K[{i}, {j}] = {K[i, j]:g} and K[{j}, {i}] = {K[j, i]:g}.")
-    with single_threaded_blas():
-        values, U = np.linalg.eigh((K + K.T) / 2)
-    if values[0] < -NEGATIVE * np.abs(values).max():
+    if judged.refuted_beyond(ROUNDING):
         raise ValueError(
-            f"K is not positive semi-definite: its smallest eigenvalue is {values[0]:.4g} and its largest "
-            f"{values[-1]:.4g}. gm.kernels.repaired(K) is the nearest matrix that is."
+            f"K is not positive semi-definite: its smallest eigenvalue, in units of its diagonal, is "
+            f"{judged.smallest:.4g}. gm.kernels.repaired(K) is the nearest matrix that is."
         )
+    with single_threaded_blas():
+        values, U = np.linalg.eigh(0.5 * K + 0.5 * K.T)
     kept = np.flatnonzero(values > len(K) * np.finfo(float).eps * values[-1])[::-1]
     U = U[:, kept]
     signs = np.sign(U[np.abs(U).argmax(axis=0), np.arange(len(kept))])

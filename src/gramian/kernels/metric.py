@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.kernels.definite import ROUNDING, definiteness
 from gramian.kernels.distances import mean_row
 from gramian.kernels.points import Vectors, refuse_other_columns
 
 Floats = NDArray[np.float64]
 
 LEARNED = "learned"
-ROUNDING = 1e-10  # of the largest eigenvalue, columns in units of their own: what may be missing to symmetry and sign
 NOTHING = 1e-15  # of the largest eigenvalue: such directions are left out
 SHOWN = 3  # columns up to which the text of a kernel has every number
 
@@ -24,23 +24,22 @@ def factor_of(kernel: Any, M: Any) -> Floats:
             f"{name} has shape {M.shape}; it must be None, {LEARNED!r} or a square matrix of finite numbers."
         )
     M = np.asarray(M, dtype=np.float64)
-    root = np.sqrt(np.maximum(np.diagonal(M), 0.0))
-    unit = np.where(root > 0, root, 1.0)
-    C = M / unit[:, None] / unit  # as correlations are: columns may have units far apart
-    gap = np.abs(C - C.T)
-    if gap.max() > ROUNDING:
-        i, j = np.unravel_index(gap.argmax(), gap.shape)
+    judged = definiteness(M)
+    if judged.refuted_beyond(ROUNDING) and judged.pair is not None:
+        i, j = judged.pair
         raise ValueError(
             f"{name} is not symmetric: M[{i}, {j}] is {M[i, j]:.5g} and M[{j}, {i}] is {M[j, i]:.5g}. "
             "Give (M + Mᵀ) / 2 if that is what is meant."
         )
-    values, axes = np.linalg.eigh((C + C.T) / 2.0)
-    least = float(values[0])
-    if least < -ROUNDING * max(float(values[-1]), 1.0):
+    if judged.refuted_beyond(ROUNDING):
         raise ValueError(
-            f"{name} has a negative eigenvalue ({least:.3g}, of the columns in units of the root of M's diagonal): a "
-            "squared distance would be negative. M must be positive semi-definite, such as LᵀL."
+            f"{name} has a negative eigenvalue ({judged.smallest:.3g}, of the columns in units of the root of M's "
+            "diagonal): a squared distance would be negative. M must be positive semi-definite, such as LᵀL."
         )
+    root = np.sqrt(np.maximum(np.diagonal(M), 0.0))
+    unit = np.where(root > 0, root, 1.0)
+    C = M / unit[:, None] / unit  # as correlations are: columns may have units far apart
+    values, axes = np.linalg.eigh((C + C.T) / 2.0)
     keep = values > NOTHING * max(float(values[-1]), 0.0)
     keep[-1] = True  # M = 0 has a factor too
     return np.asarray((axes[:, keep] * np.sqrt(np.maximum(values[keep], 0.0))).T * root)

@@ -13,7 +13,7 @@ def refuse_invalid(kernel: Kernel, X: Any) -> None:
     found = kernel.proof()
     if found.valid is None:
         found = kernel.validity(X)
-    if found.valid is False:
+    if found.valid is False and not found.within_rounding:
         raise ValueError(
             f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. To insist, give "
             "kernel.trusted(); a matrix is made one by gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."

@@ -1,7 +1,7 @@
 """`Validity`: the proof that a function is a kernel, or the points at which it is not."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,17 @@ if TYPE_CHECKING:
     from gramian.kernels.base import Kernel
 
 Floats = NDArray[np.float64]
+
+_SLIGHT = ", which is within rounding: models take it"
+
+
+class Counterexample(NamedTuple):
+    """Points at which a function is not a kernel: their matrix has vᵀKv = `eigenvalue` < 0, or the pair no symmetry."""
+
+    points: Any
+    eigenvalue: float | None
+    vector: Floats | None
+    pair: tuple[Any, Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +37,16 @@ class Validity:
         The closure rule or the fact that decides, in words.
     children : tuple of Validity
         The same of the kernels that the expression is made of.
-    points, eigenvalue, vector
-        Points whose matrix K has a negative eigenvalue, that eigenvalue, and its vector v: vᵀKv < 0.
-    pair : tuple of two points
-        Where k(x, z) ≠ k(z, x).
+    proof : str or None
+        The proof as text.
+    counterexample : Counterexample or None
+        `points` whose matrix K has a negative eigenvalue, that `eigenvalue` and its `vector` v: vᵀKv < 0; or the `pair`
+        of points where k(x, z) ≠ k(z, x). Of a given matrix these are indices, `eigenvalue` is vᵀKv for ‖v‖ = 1, and it
+        is negative in exact arithmetic. `witness` is the same.
+    points, eigenvalue, vector, pair
+        Those of the counter-example.
+    within_rounding : bool
+        Whether a given matrix fails by no more than rounding errors would; models take such a matrix.
     tried : int
         How many points were tried.
 
@@ -55,6 +72,24 @@ class Validity:
     vector: Floats | None = None
     pair: tuple[Any, Any] | None = None
     tried: int = 0
+    within_rounding: bool = False
+
+    @property
+    def proof(self) -> str | None:
+        """The proof as text; None where there is none."""
+        return str(self) if self.valid else None
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """Points that show it is not a kernel; None where there are none."""
+        if self.points is None and self.pair is None:
+            return None
+        return Counterexample(self.points, self.eigenvalue, self.vector, self.pair)
+
+    @property
+    def witness(self) -> Counterexample | None:
+        """The counter-example."""
+        return self.counterexample
 
     def __str__(self) -> str:
         return "\n".join(self._lines(0))
@@ -93,21 +128,34 @@ def refuted(kernel: "Kernel", why: str) -> Validity:
 def negative(known: Validity, points: Any, K: Floats, tried: int) -> Validity:
     """Refuted by points with the matrix K."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
-    v = vectors[:, 0]
-    v = v if v[np.abs(v).argmax()] > 0 else -v
+    return negative_at(known, points, vectors[:, 0], float(values[0]), tried)
+
+
+def negative_at(
+    known: Validity, points: Any, vector: Floats, value: float, tried: int, *, within_rounding: bool = False
+) -> Validity:
+    """Refuted by a vector over points whose quadratic form is negative."""
+    n = len(vector)
     rule = (
-        f"at {len(K)} point{'s' if len(K) > 1 else ''} the matrix has the eigenvalue {_short(float(values[0]))}"
-        f"{'' if known.valid is None else f' ({known.rule})'}"
+        f"at {n} point{'s' if n > 1 else ''} the matrix has the eigenvalue {_short(value)}"
+        f"{'' if known.valid is None else f' ({known.rule})'}{_SLIGHT if within_rounding else ''}"
     )
-    return replace(
-        known, valid=False, rule=rule, points=points, eigenvalue=float(values[0]), vector=v, children=(), tried=tried
-    )
+    v = vector if vector[np.abs(vector).argmax()] > 0 else -vector
+    found = replace(known, valid=False, rule=rule, points=points, eigenvalue=value, vector=v, children=(), tried=tried)
+    return replace(found, within_rounding=within_rounding)
 
 
-def asymmetric(known: Validity, x: Any, z: Any, there: float, back: float, tried: int) -> Validity:
+def asymmetric(
+    known: Validity, x: Any, z: Any, there: float, back: float, tried: int, *, within_rounding: bool = False
+) -> Validity:
     """Refuted by a pair that breaks symmetry."""
-    rule = f"k(x, z) = {_short(there)} and k(z, x) = {_short(back)} differ"
-    return replace(known, valid=False, rule=rule, pair=(x, z), children=(), tried=tried)
+    if _short(there) == _short(back):
+        rule = f"k(x, z) = {there!r} and k(z, x) = {back!r} differ"
+    else:
+        rule = f"k(x, z) = {_short(there)} and k(z, x) = {_short(back)} differ"
+    rule += _SLIGHT if within_rounding else ""
+    found = replace(known, valid=False, rule=rule, pair=(x, z), children=(), tried=tried)
+    return replace(found, within_rounding=within_rounding)
 
 
 def decide(kernel: "Kernel", X: Any = None) -> Validity:

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.definite import ROUNDING, definiteness, undecided
 from gramian.kernels.parameters import is_whole, refuse_unless
 from gramian.kernels.points import Vectors, inner, products, refuse_other_columns, square_norms, vectors
-from gramian.kernels.validity import Validity, asymmetric, negative, proven, refuted, unproven
+from gramian.kernels.validity import Validity, asymmetric, negative, negative_at, proven, refuted, unproven
 
 Floats = NDArray[np.float64]
 
@@ -156,15 +157,17 @@ class Bilinear(Kernel):
     def proof(self) -> Validity:
         known = unproven(self, "M is not symmetric and positive semi-definite")
         M = np.asarray(self.M, dtype=np.float64)
-        gap = np.abs(M - M.T)
-        rounding = len(M) * np.finfo(float).eps * np.abs(M).max()
-        if gap.max() > rounding:
-            i, j = np.unravel_index(gap.argmax(), gap.shape)
+        found = definiteness(M)
+        slight = not found.refuted_beyond(ROUNDING)
+        if found.pair is not None:
+            i, j = found.pair
             axes = np.eye(len(M))
-            return asymmetric(known, axes[i], axes[j], float(M[i, j]), float(M[j, i]), 2)
-        values, axes = np.linalg.eigh(M)
-        if values[0] < -4 * len(M) * rounding:
-            return negative(known, axes[:, :1].T, values[:1, None], 1)
+            there, back = float(M[i, j]), float(M[j, i])
+            return asymmetric(known, axes[i], axes[j], there, back, 2, within_rounding=slight)
+        if found.vector is not None:
+            return negative_at(known, found.vector[None], np.ones(1), found.value, 1, within_rounding=slight)
+        if found.semidefinite is None:
+            return unproven(self, undecided("M", found.smallest))
         return proven(self, "M is symmetric and positive semi-definite: M = VᵀV, an inner product of Vx")
 
     def _refuse(self, d: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.definite import smallest_share
 from gramian.kernels.validity import Validity, asymmetric, negative
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,7 @@ class _Tried:
         if gap.max() > ASYMMETRY * np.abs(K).max():
             i, j = np.unravel_index(gap.argmax(), gap.shape)
             self.pair = (X[i], X[j], float(K[i, j]), float(K[j, i]))
-        share = _share(K)
+        share = smallest_share(K)
         self.best.append((share, X))
         self.best.sort(key=lambda entry: entry[0])
         del self.best[CLIMBS:]
@@ -88,12 +89,6 @@ def search(kernel: Kernel, known: Validity, X: Any = None) -> Validity:
     else:
         why = f"no counter-example was found, {tried.points:,} points tried in {tried.sets:,} sets"
     return replace(known, rule=f"{known.rule}; {why}", tried=tried.points)
-
-
-def _share(K: Floats) -> float:
-    values = np.linalg.eigvalsh((K + K.T) / 2)
-    largest = float(np.abs(values).max())
-    return float(values[0]) / largest if largest > 0 else 0.0
 
 
 def _sets(kernel: Kernel) -> Iterator[Floats]:
@@ -147,11 +142,11 @@ def _fewer(tried: _Tried, points: Floats) -> Floats:
 
     def shows(some: Floats) -> bool:
         K = tried.matrix(some)
-        return K is not None and _share(K) < enough
+        return K is not None and smallest_share(K) < enough
 
     K = tried.matrix(points)
     assert K is not None
-    enough = max(_share(K), -1e-2) / 3
+    enough = max(smallest_share(K), -1e-2) / 3
     for i in reversed(range(len(points))):
         rest = np.delete(points, i, axis=0)
         if len(rest) and shows(rest):
@@ -176,7 +171,7 @@ def _among(kernel: Kernel, known: Validity, X: Any) -> Validity:
         i, j = np.unravel_index(gap.argmax(), gap.shape)
         pair = _taken(X, chosen[[i, j]])
         return asymmetric(known, pair[0], pair[1], float(K[i, j]), float(K[j, i]), len(chosen))
-    share = _share(K)
+    share = smallest_share(K)
     if share >= -NEGATIVE:
         why = f"no counter-example was found among the {len(chosen):,} points tried"
         return replace(known, rule=known.rule if known.valid is False else f"{known.rule}; {why}", tried=len(chosen))
@@ -184,7 +179,7 @@ def _among(kernel: Kernel, known: Validity, X: Any) -> Validity:
     keep = np.arange(len(chosen))
     for place in reversed(range(len(chosen))):
         rest = keep[keep != place]
-        if len(rest) and _share(K[np.ix_(rest, rest)]) < enough:
+        if len(rest) and smallest_share(K[np.ix_(rest, rest)]) < enough:
             keep = rest
     return negative(known, _taken(X, chosen[keep]), K[np.ix_(keep, keep)], len(chosen))
 
