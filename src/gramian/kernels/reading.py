@@ -20,6 +20,11 @@ def refuse_invalid(kernel: Kernel, X: Any) -> None:
         )
 
 
+def positive_definite(kernel: Kernel) -> bool:
+    """Whether the kernel is proven to be one, so that objectives in its feature space are convex."""
+    return kernel.proof().valid is True
+
+
 def is_matrix(kernel: Any) -> bool:
     """Whether X is the matrix of the kernel itself, or of one that it is made of."""
     return isinstance(kernel, Precomputed) or (

@@ -132,6 +132,7 @@ class GaussianDiscriminant(ClassifyingModel):
             through=through,
             digits=max(0, int(-np.log10(EPS * condition ** (1 if through == "triangle" else 2)))),
             note=note,
+            convex=True,  # the log-likelihood is concave in the natural parameters of the normal distribution
         )
         reasons = {
             "moments": "the moments of the classes maximise the likelihood",

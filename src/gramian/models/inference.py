@@ -146,4 +146,5 @@ class InferentialModel(LinearModel):
             "rank": self.certificate_.rank,
             "condition": self.certificate_.condition,
         }
-        return Summary(type(self).__name__, columns, facts, notes)
+        known = {name: value for name, value in facts.items() if value is not None}
+        return Summary(type(self).__name__, columns, known, notes)

@@ -94,7 +94,7 @@ class KernelPerceptron:
         worst = found[int(np.argmax([one for _, one in judged]))]
         kind = "share of rows on the wrong side"
         holds = share <= TOLERANCE
-        model.certificate_ = Certificate(kind, share, TOLERANCE, holds, len(model.support_), float("nan"), "rows")
+        model.certificate_ = Certificate(kind, share, TOLERANCE, holds, None, None, "rows")
         model.solver_ = Solver(DualPerceptron.name, f"{self.n} dual variables, of which mistakes change one at a time")
         model.history_, model.n_iter_ = worst.history, max(*(one.iterations for one in found), 1)
         model.objective_ = model._mean_loss = float(np.mean([value for value, _ in judged]))

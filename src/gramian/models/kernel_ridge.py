@@ -11,6 +11,7 @@ from gramian import parameters
 from gramian.kernels.landmarks import MappedRows
 from gramian.kernels.pivots import pivots
 from gramian.kernels.points import alone
+from gramian.kernels.reading import positive_definite
 from gramian.models.base import Interval
 from gramian.models.kernel_curve import Trial
 from gramian.parameters import choice, number
@@ -96,7 +97,15 @@ class KernelRidge:
             self.kept = factor
             self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
         self.certificate = Certificate(
-            "gradient", self.value, TOLERANCE, self.value <= TOLERANCE, self.n, float("nan"), "rows", note=note
+            "gradient",
+            self.value,
+            TOLERANCE,
+            self.value <= TOLERANCE,
+            None,
+            None,
+            "rows",
+            note=note,
+            convex=positive_definite(self.kernel),
         )
 
     def _by_steps(self, K: Floats) -> bool:

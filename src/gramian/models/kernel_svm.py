@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.kernels.reading import positive_definite
 from gramian.models.calibration import Calibration, calibrate
 from gramian.models.codes import code_matrix
 from gramian.rows import MemoryRows
@@ -176,10 +177,11 @@ class KernelClassifier:
             worst.gap,
             self.tol,
             worst.gap <= self.tol,
-            len(model.support_),
-            float("nan"),
+            None,
+            None,
             "rows",
             note=note,
+            convex=positive_definite(model.kernel_),
         )
         model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
         model.n_iter_ = max(m.rounds for m in self.machines)

@@ -17,6 +17,7 @@ from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength
+from gramian.solvers.certificate import weakness
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
 from gramian.summary import Summary
@@ -153,7 +154,7 @@ class Regressor(Kernelised, Composed, LinearModel):
             np.column_stack([fit.coef[:, 0] for fit in fits]), np.array([fit.intercept[0] for fit in fits]), one
         )
         self._set_kernel_dual()
-        worst = max(fits, key=lambda fit: fit.certificate.value)
+        worst = max(fits, key=lambda fit: weakness(fit.certificate))
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.objective_ = fits[0].value if one else np.array([fit.value for fit in fits])

@@ -22,6 +22,7 @@ from gramian.rows.labels import class_weights, coded
 from gramian.selection.leave_one_out import dense_enough, softened, some_without_each, without_each
 from gramian.selection.scores import Scores
 from gramian.selection.strength import Strength, grid, has_strength, splits_of, taken
+from gramian.solvers.certificate import weakness
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
 from gramian.summary import Summary
@@ -119,7 +120,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
         self.intercept_ = np.concatenate([fit.intercept for fit in fits])
         self._set_kernel_dual()
-        worst = max(fits, key=lambda fit: fit.certificate.value)
+        worst = max(fits, key=lambda fit: weakness(fit.certificate))
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.separated_ = any(fit.separated for fit in fits)

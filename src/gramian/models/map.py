@@ -23,6 +23,7 @@ from gramian.objective.number_losses import Squared
 from gramian.objective.priors import Prior
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
+from gramian.solvers.certificate import weakness
 from gramian.solvers.problem import Problem
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
@@ -192,7 +193,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         else:
             coefs, intercepts = [a.coef[:, 0] for a in answers], [a.intercept[0] for a in answers]
             self._set_coefficients(np.column_stack(coefs), np.array(intercepts), one)
-        worst = max(answers, key=lambda a: (not a.certificate.holds, a.certificate.value))
+        worst = max(answers, key=lambda answer: weakness(answer.certificate))
         self.certificate_, self.solver_ = worst.certificate, worst.solver
         self.n_iter_ = max(max(a.iterations for a in answers), 1)
         alphas = np.array([a.alpha for a in answers])

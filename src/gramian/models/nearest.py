@@ -116,7 +116,7 @@ class Search(ABC):
         excess = np.abs(found[:, -1] - true)
         value = float(np.divide(excess, true, out=np.where(excess > 0, np.inf, 0.0), where=true > 0).max())
         holds, note = value <= TOLERANCE, f"{len(asked)} of {self.n}"
-        return SearchCertificate("excess", value, TOLERANCE, holds, 0, float("nan"), self.solver.name, note=note)
+        return SearchCertificate("excess", value, TOLERANCE, holds, None, None, self.solver.name, note=note)
 
 
 class SearchCertificate(Certificate):

@@ -156,15 +156,17 @@ class ElasticNet(LinearModel):
 
     def _certify(self, problem: Any, coef: Floats, gap: float, failed: bool) -> None:
         holds = gap <= self.tol
+        rank, condition = problem.design()
         self.certificate_ = Certificate(
             kind="duality gap",
             value=gap,
             tolerance=self.tol,
             holds=holds,
-            rank=int((coef != 0).any(axis=1).sum()),
-            condition=problem.condition(coef),
+            rank=rank,
+            condition=condition,
             through=problem.through,
             note=f"{int((coef != 0).any(axis=1).sum())} of {len(coef)} coefficients are not zero.",
+            convex=True,
         )
         if not holds or failed:
             warn_user(

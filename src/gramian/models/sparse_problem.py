@@ -74,8 +74,12 @@ class OnGram:
         found = [gap_on_gram(self.total, c, a, self.shrinkage) for c, a in zip(coefs, alphas, strict=True)]
         return coefs, intercepts, np.array([o for o, _ in found]), np.array([g for _, g in found]), rounds
 
-    def condition(self, coef: Floats) -> float:
-        return factor_of_quadratic(self.total).condition() if self.total.d <= 500 else np.nan
+    def design(self) -> tuple[int | None, float | None]:
+        """Rank and condition number of the columns, where they are cheap to know."""
+        if self.total.d > 500:
+            return None, None
+        factor = factor_of_quadratic(self.total)
+        return factor.rank, factor.condition()
 
     def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
         q = self.total
@@ -180,8 +184,8 @@ class OnRows:
 
         return np.column_stack(parallel_map(of_split, tests)), weights
 
-    def condition(self, coef: Floats) -> float:
-        return np.nan
+    def design(self) -> tuple[int | None, float | None]:
+        return None, None
 
     def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
         residual, total = [], []

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian import parameters
 from gramian._charted import Charted
 from gramian.kernels.points import alone
+from gramian.kernels.reading import positive_definite
 from gramian.models.kernelised import Kernelised
 from gramian.rows import MemoryRows, Rows
 from gramian.selection.scores import Scores
@@ -129,7 +130,9 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self.alpha_, self.intercept_, self.n_iter_ = alpha, float(found.offset), max(found.rounds, 1)
         self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
         self.objective_ = value
-        self.certificate_ = Certificate("duality gap", gap, tol, gap <= tol, len(self.support_), float("nan"), "rows")
+        self.certificate_ = Certificate(
+            "duality gap", gap, tol, gap <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
+        )
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         del self._y, self._w
         return self
@@ -263,7 +266,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         self.n_iter_ = max(found.rounds, 1)
         value = found.violation / size
         self.certificate_ = Certificate(
-            "violation of optimality", value, tol, value <= tol, len(self.support_), float("nan"), "rows"
+            "KKT residual", value, tol, value <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         return self

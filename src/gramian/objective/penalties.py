@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,9 @@ class Parts:
 
 
 class Penalty(ABC):
-    """A convex function of the coefficients w, zero at w = 0."""
+    """A function of the coefficients w, zero at w = 0 where that is allowed; convex or not as `convex` says."""
+
+    convex: ClassVar[bool] = True
 
     @abstractmethod
     def value(self, w: Floats) -> float:

@@ -26,6 +26,7 @@ from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
+MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
 RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
 
 
@@ -124,10 +125,9 @@ def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Float
 def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, tol: float) -> Fit:
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
-    rank, condition = _rank(problem, outcome)
-    note = "" if problem.loss.convex else f"{type(problem.loss).__name__} is not convex: this is a local minimum."
+    convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
     holds = bool(value <= tol)
-    certificate = Certificate(kind, value, tol, holds, rank, condition, "rows", note=note)
+    certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", convex=convex)
     coef, intercept = problem.outside(theta)
     return Fit(
         problem,
@@ -182,16 +182,13 @@ def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, f
     return "gradient" if smooth else "KKT residual", problem.measure(point)
 
 
-def _rank(problem: Problem, outcome: Outcome) -> tuple[int, float]:
-    """Independent directions and condition number of the curvature, where it was formed."""
-    point = outcome.more.get("point")
-    H = outcome.more.get("hessian", outcome.more.get("H", getattr(point, "hessian", None)))
-    if H is None or len(H) > 500:
-        return problem.d, float("nan")
-    values = np.linalg.eigvalsh(H)
-    top = max(float(values[-1]), 1e-300)
-    keep = values > 1e-12 * top
-    return int(keep.sum()), float(np.sqrt(top / values[keep][0])) if keep.any() else float("inf")
+def _rank(problem: Problem) -> int | None:
+    """Independent columns of the design, intercept included, where no penalty tells dependent ones apart."""
+    known = problem.parts is not None and problem.parts.nothing and problem.rows.basis is None
+    if not known or problem.p > MAX_RANKED_COLUMNS:
+        return None
+    values = np.linalg.eigvalsh(problem.rows.sum(problem.block_gram))
+    return int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
 
 
 def say(fit: Fit, max_iter: int) -> None:
@@ -235,5 +232,5 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     method, reason = choose(kept)
     outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
     found = _finished(kept, method, reason, outcome, tol)
-    certificate = replace(found.certificate, note=f"{what}; {kept_by} keeps the coefficients finite.")
+    certificate = replace(found.certificate, note=f"{what}; {kept_by} keeps the coefficients finite.", attained=False)
     return replace(found, separated=True, certificate=certificate)

@@ -280,6 +280,11 @@ class Problem(Table):
     def _leaf(self, theta: Floats, order: int) -> Callable[[Block], Sums]:
         return lambda block: self.block_sums(block, theta, order)
 
+    def block_gram(self, block: Block) -> Floats:
+        """Σ w z zᵀ of one block: the Gram matrix of the design in these coordinates."""
+        parts = [self.weighted_gram(part, np.ones(len(y)) if w is None else w) for part, y, w in self.panels(block)]
+        return np.asarray(sum(parts))
+
     def block_sums(self, block: Block, theta: Floats, order: int) -> Sums:
         """The sums of one block: order 0 the loss, 1 its gradient too, 2 its Hessian too."""
         total: Sums | None = None

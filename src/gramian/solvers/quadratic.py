@@ -341,4 +341,5 @@ def _certificate(
         through=through,
         digits=digits,
         note=" ".join(notes),
+        convex=True,
     )

@@ -148,6 +148,7 @@ def shortest(rows: Rows, *, intercept: bool) -> Solution:
         through="svd",
         digits=int(np.clip(-np.log10(max(condition * EPS, 1e-16)), 0, 15)),
         note=f"{rows.n} rows cannot tell {d} columns apart: of all solutions this is the shortest in the given units.",
+        convex=True,
     )
     coef = np.ldexp(coef, -top)
     return Solution(

@@ -287,7 +287,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.cut_value_ = self.objective_ = graph.cut(labels, problem.degree, self.cut, product[:, k:])
         self.bound_ = float(max(k - values.sum(), 0.0) if self.cut == "normalized" else values.sum())
         holds = value <= self.tol
-        self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, k, float("nan"), "products")
+        self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, None, None, "products")
         if not holds:
             warn_user(
                 f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "

@@ -105,7 +105,7 @@ class LLE(Embedding):
         whole_graph = self.n_parts_ == 1
         note = "" if whole_graph else f"The neighbour graph has {self.n_parts_} parts, which the first axes tell apart."
         self.certificate_ = Certificate(
-            "eigen-residual", residual, TOLERANCE, residual <= TOLERANCE and whole_graph, r, float("nan"),
+            "eigen-residual", residual, TOLERANCE, residual <= TOLERANCE and whole_graph, None, None,
             "neighbours", note=note,
         )  # fmt: skip
         self.solver_ = Solver(*how)

@@ -166,7 +166,7 @@ class MDS(Embedding):
                 'method="smacof" fits them better.'
             )
         self.certificate_ = Certificate(
-            "eigen-residual", found.residual, RESIDUAL, found.residual <= RESIDUAL, found.rank, float("nan"),
+            "eigen-residual", found.residual, RESIDUAL, found.residual <= RESIDUAL, None, None,
             "distances" if given else "rows", note=" ".join(notes),
         )  # fmt: skip
         self.solver_ = Solver("eigenvectors", f"of the centred inner products of {len(self.embedding_)} rows")
@@ -202,8 +202,7 @@ class MDS(Embedding):
         self._keep_stress(best.stress, 0.5 * float((pair * delta**2).sum()), unit)
         value = problem.gradient(places)
         self.certificate_ = Certificate(
-            "gradient", value, tol, value <= tol, int(np.linalg.matrix_rank(places)), float("nan"), "distances",
-            claim="a local minimum of the stress",
+            "gradient", value, tol, value <= tol, None, None, "distances", convex=False,
         )  # fmt: skip
         self.solver_ = Solver(
             "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"

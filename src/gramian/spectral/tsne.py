@@ -228,9 +228,9 @@ class TSNE(Embedding):
         self.history_ = history or [(steps, self.kl_, float(np.linalg.norm(gradient)))]
         value = float(np.linalg.norm(gradient)) / pull if pull > 0 else 0.0
         self.certificate_ = Certificate(
-            "gradient", value, tol, value <= tol, places.shape[1], float("nan"), "all pairs",
+            "gradient", value, tol, value <= tol, None, None, "all pairs",
             note=f"The divergence is {self.kl_:.4g} after {steps} steps; other starts may end lower.",
-            claim="a local minimum",
+            convex=False,
         )  # fmt: skip
 
     def _facts(self) -> dict[str, Any]:

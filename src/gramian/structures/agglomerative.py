@@ -183,7 +183,7 @@ class Agglomerative(ClusterTree):
         else:
             name = "spanning tree" if self.linkage == "single" else "chain of centroids"
         self.certificate_ = TreeCertificate(
-            "error of the heights", value, TOLERANCE, value <= TOLERANCE, 0, float("nan"), name,
+            "error of the heights", value, TOLERANCE, value <= TOLERANCE, None, None, name,
             note=f"{checked} of {n - 1} merges",
         )  # fmt: skip
         self.solver_ = Solver(name, REASONS[name])

@@ -190,7 +190,7 @@ class Divisive(ClusterTree):
         start, said = float(self._left[0]), float(self._left[self.n_clusters_ - 1])
         value = abs(objective - said) / start if start > 0 else 0.0
         self.certificate_ = SplitCertificate(
-            "error of the objective", value, TOLERANCE, value <= TOLERANCE, 0, float("nan"), f"{self.split} splits"
+            "error of the objective", value, TOLERANCE, value <= TOLERANCE, None, None, f"{self.split} splits"
         )
         how = "two means from" if self.split == "kmeans" else "the best cut across"
         self.solver_ = Solver(f"{self.split} splits", f"{how} the principal direction of the cluster that gains most")

@@ -13,7 +13,7 @@ from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import refuse_invalid
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.sample import seed_of
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
 from gramian.solvers.eigen import eigen
 from gramian.structures.assignments import Nearest
 from gramian.structures.choice import FRESH, Choice, Task, choice_of
@@ -142,7 +142,7 @@ class KernelFit:
         model.history_, model.n_iter_ = found.history, len(found.history) - 1
         tolerance = max(float(model.tol), 1e-12)
         model.certificate_ = Certificate(
-            "change of the objective", fewer, tolerance, fewer <= tolerance, len(owned), float("nan"), engine.through
+            ALTERNATION, fewer, tolerance, fewer <= tolerance, None, None, engine.through, convex=False
         )
         model.solver_ = Solver("kernel alternation", engine.reason)
         if hasattr(model, "centers_"):

@@ -13,7 +13,7 @@ from gramian._outlying import Outlying
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.columns import fit_rows, new_rows
 from gramian.selection.sample import seed_of
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
 from gramian.solvers.lloyd import nearest
 from gramian.structures.assignments import Assignment
 from gramian.structures.choice import Choice, Task, chosen
@@ -158,8 +158,8 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         tolerance = max(float(self.tol), 1e-12)
         note = self._note()
         self.certificate_ = Certificate(
-            "change of the objective", outcome.change, tolerance, outcome.change <= tolerance, self.n_clusters_,
-            float("nan"), "rows", note=note,
+            ALTERNATION, outcome.change, tolerance, outcome.change <= tolerance, None, None, "rows", note=note,
+            convex=False,
         )  # fmt: skip
         self.solver_ = Solver(*search.solver)
         self._set_attributes()
