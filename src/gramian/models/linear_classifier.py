@@ -196,7 +196,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             if isinstance(self._loss, Kinked):
                 problem = softened(problem, fit.theta)
             hessian = problem.at(fit.theta, hessian=True).hessian
-            columns.append(without_each(problem, fit.theta, hessian))
+            columns.append(without_each(problem, fit.theta, hessian, whole=False))
         return np.hstack(columns)
 
     def _refitted(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:

@@ -15,8 +15,11 @@ Floats = NDArray[np.float64]
 MOST_LEVERAGE = 1.0 - 1e-6
 
 
-def without_each(problem: Problem, theta: Floats, hessian: Floats) -> Floats:
+def without_each(problem: Problem, theta: Floats, hessian: Floats, *, whole: bool = True) -> Floats:
     """The predictions (n, m) of every row by the model without it, to first order in 1/n.
+
+    A row is left out with all its weight; `whole=False` leaves out one unit of it, so that a calibration of rows with
+    integer weights is that of the rows repeated.
 
     With u the gradient and h the curvature of the row's loss, q = zᵀH⁻¹z and share w/Σw, the prediction moves by
     share (u q + zᵀH⁻¹s) / (1 − share h q), where s is the slope of the penalty, which counts less with a row less.
@@ -32,13 +35,14 @@ def without_each(problem: Problem, theta: Floats, hessian: Floats) -> Floats:
         for part, y, w in problem.panels(block):
             Z = problem.standard(part)
             f = problem.predictions(part, theta)
-            share = (np.ones(len(y)) if w is None else w) / weight
+            left = np.ones(len(y)) if w is None else w if whole else (w > 0).astype(np.float64)
+            share = left / weight
             if m == 1:
                 u = problem.loss.gradient(y, f[:, 0])
                 h = problem.loss.curvature(y, f[:, 0])
                 q = ((Z @ inverse) * Z).sum(axis=1)
-                left = 1.0 - np.minimum(share * h * q, MOST_LEVERAGE)
-                found.append(f + (share * (u * q + Z @ back) / left)[:, None])
+                rest = 1.0 - np.minimum(share * h * q, MOST_LEVERAGE)
+                found.append(f + (share * (u * q + Z @ back) / rest)[:, None])
             else:
                 found.append(f + _several(problem, Z, y, f, share, inverse, back))
         return found
@@ -52,7 +56,7 @@ def some_without_each(problem: Problem, theta: Floats, index: NDArray[np.int64])
     if isinstance(alone.loss, Kinked):
         alone = softened(alone, theta)
     hessian = alone.at(theta, hessian=True).hessian
-    return without_each(part_of(problem, index).with_loss(alone.loss), theta, hessian)
+    return without_each(part_of(problem, index).with_loss(alone.loss), theta, hessian, whole=False)
 
 
 def softened(problem: Problem, theta: Floats) -> Problem:
