@@ -73,7 +73,7 @@ def test_columns_in_other_units(name):
 
 def test_moments_alone_that_cannot_carry_the_digits_say_so():
     X, y, beta, _, _ = nist("Filip")
-    with pytest.warns(gm.PrecisionWarning, match="moments in float64 cannot carry the digits"):
+    with pytest.warns(gm.ConvergenceWarning, match="moments in float64 cannot carry the digits"):
         model = gm.LinearRegression().fit(gm.moments(X, y))
     assert not model.certificate_.holds
     assert "gm.triangle" in model.certificate_.note

@@ -12,6 +12,7 @@ from gramian._charted import Charted
 from gramian.rows import Rows, scan
 from gramian.rows.columns import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.quadratic import confirmed
 from gramian.statistics import Moments, Triangle
 from gramian.summary import Summary
 
@@ -73,6 +74,11 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.intercept_ = 0.0 if one_target else np.zeros(coef.shape[1])
         else:
             self.intercept_ = float(intercept[0]) if one_target else intercept
+
+    def _set_certificate(self, certificate: Certificate, solver: Solver) -> None:
+        """Keep what shows that the coefficients, set before, are the answer; warn where it does not."""
+        self.certificate_ = confirmed(certificate, self.coef_, self.intercept_)
+        self.solver_ = solver
 
     def _feature_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

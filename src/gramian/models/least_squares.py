@@ -6,7 +6,7 @@ from gramian.models.inference import InferentialModel
 from gramian.parameters import choice, flag
 from gramian.rows import Rows, single_threaded_blas
 from gramian.solvers.quadratic import ROADS, solve
-from gramian.solvers.wide import shortest
+from gramian.solvers.wide import minimum_norm
 
 
 class LinearRegression(InferentialModel):
@@ -58,12 +58,12 @@ class LinearRegression(InferentialModel):
         data = self._source(X, y, sample_weight)
         one = data.one_target
         if isinstance(data, Rows) and data.n < data.d and road == "auto":
-            solution = shortest(data, intercept=intercept)
+            solution = minimum_norm(data, intercept=intercept)
         else:
             solution = solve(data, intercept=intercept, road=road)
         self._set_coefficients(solution.coef, solution.intercept, one)
         self._set_inference(solution, one)
-        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        self._set_certificate(solution.certificate, solution.solver)
         return self
 
     def _ridge_alpha(self) -> float:

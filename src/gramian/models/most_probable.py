@@ -21,7 +21,7 @@ from gramian.solvers.factor import factor_of_quadratic, quadratic
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem, joint_scale
 from gramian.solvers.quadratic import TOLERANCE, Solution, solve
-from gramian.solvers.wide import shortest
+from gramian.solvers.wide import minimum_norm
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -79,7 +79,7 @@ class Squares:
         """Without a prior: of all solutions the shortest."""
         if self.wide:
             assert isinstance(self.data, Rows)
-            return shortest(self.data, intercept=self.intercept)
+            return minimum_norm(self.data, intercept=self.intercept)
         return solve(self.data, intercept=self.intercept, moments=self.moments)
 
     @cached_property

@@ -18,7 +18,7 @@ from gramian.solvers.factor import quadratic
 from gramian.solvers.landmarks import solve_landmarks
 from gramian.solvers.quadratic import ROADS, Penalty, Solution, solve
 from gramian.solvers.ridge_path import Spectrum
-from gramian.solvers.wide import narrow, widen
+from gramian.solvers.wide import RowSpace, lift, project_to_row_space
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 from gramian.summary import Summary
@@ -209,26 +209,26 @@ class Ridge(Kernelised, InferentialModel):
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         penalty = self._penalty(data.d)
         factors = penalty.diagonal
-        back, fitted, moments = None, data, None
+        space, fitted, moments = None, data, None
         if isinstance(data, Rows) and data.n < data.d and self._turns(penalty):
-            fitted, back = narrow(data, factors)
-            penalty = Penalty()
+            space = project_to_row_space(data, factors, intercept=intercept)
+            fitted, penalty = space.rows, Penalty()
         for name in ("scores_", "path_"):
             if hasattr(self, name):
                 delattr(self, name)
         if alpha is None:
             assert isinstance(fitted, Rows)
-            alpha, moments = self._select(fitted, grid, penalty, intercept, back)
+            alpha, moments = self._select(fitted, grid, penalty, intercept, space)
         elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
             moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
-            self._set_path(moments, grid, penalty, intercept, back)
+            self._set_path(moments, grid, penalty, intercept, space)
         if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and road != "qr":
             solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
         else:
             solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
-        if back is not None:
+        if space is not None:
             assert isinstance(data, Rows)
-            solution = widen(solution, data, back, alpha, factors, intercept)
+            solution = lift(solution, space, data, alpha, factors, intercept)
         self._finish(solution, alpha, data.one_target)
         return self
 
@@ -236,7 +236,7 @@ class Ridge(Kernelised, InferentialModel):
         self.alpha_ = alpha
         self._set_coefficients(solution.coef, solution.intercept, one)
         self._set_inference(solution, one)
-        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        self._set_certificate(solution.certificate, solution.solver)
 
     def _penalty(self, d: int) -> Penalty:
         standardize = parameters.flag("standardize", self.standardize)
@@ -258,7 +258,9 @@ class Ridge(Kernelised, InferentialModel):
         positive = penalty.diagonal is None or bool((penalty.diagonal > 0).all())
         return penalty.matrix is None and not penalty.standardize and positive
 
-    def _select(self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, back: Any) -> tuple[float, Moments]:
+    def _select(
+        self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, space: RowSpace | None
+    ) -> tuple[float, Moments]:
         plans = plan(self.cv, rows)
         # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
         closed = plans[0].leave_one_out and not penalty.standardize
@@ -280,17 +282,24 @@ class Ridge(Kernelised, InferentialModel):
 
         limits = (ends[0] / 1e6, ends[1] * 1e6)
         self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=fixed, limits=limits)
-        self._set_path(total, self.scores_.alphas, penalty, intercept, back, whole)
+        self._set_path(total, self.scores_.alphas, penalty, intercept, space, whole)
         return float(self.scores_.alphas[self.scores_.chosen]), total
 
     def _set_path(
-        self, moments: Moments, alphas: Floats, penalty: Penalty, intercept: bool, back: Any, spectrum: Any = None
+        self,
+        moments: Moments,
+        alphas: Floats,
+        penalty: Penalty,
+        intercept: bool,
+        space: RowSpace | None,
+        spectrum: Any = None,
     ) -> None:
         if spectrum is None:
             spectrum = Spectrum(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
         coefs, intercepts = spectrum.coefs(alphas)
-        if back is not None:
-            coefs = np.stack([back(coef) for coef in coefs])
+        if space is not None:
+            coefs = np.stack([space.lift(coef) for coef in coefs])
+            intercepts = space.intercepts(coefs, intercepts)
         self.path_ = path_of(alphas, coefs, intercepts, moments.one_target)
 
     def _ridge_alpha(self) -> float | None:

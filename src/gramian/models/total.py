@@ -9,11 +9,10 @@ from gramian.models.base import LinearModel
 from gramian.parameters import flag
 from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.quadratic import solve
+from gramian.solvers.quadratic import TOLERANCE, solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
 from gramian.summary import Summary
-from gramian.warnings import PrecisionWarning, muted
 
 Floats = NDArray[np.float64]
 
@@ -79,19 +78,25 @@ class TotalLeastSquares(LinearModel):
         if rank < d:
             notes.append(f"The features vary in only {rank} of {d} directions: the coefficients are the shortest.")
         self.objective_ = float(np.ldexp((s[rank:] ** 2).sum() / weight, 2 * top))
-        self.certificate_ = Certificate(
+        gradient = _gradient(root, exponents, coef)
+        if gradient > TOLERANCE:
+            notes.append(
+                f"The columns differ too much in size for float64: the gradient is {gradient:.2g} of its terms. Bring "
+                "all columns to units of equal error."
+            )
+        certificate = Certificate(
             kind="eigen-residual",
             value=value,
             tolerance=1e-10,
-            holds=value <= 1e-10,
+            holds=value <= 1e-10 and gradient <= TOLERANCE,
             rank=rank,
             condition=float(size[0] / size[rank - 1]) if rank else 1.0,
             through=through,
             note=" ".join(notes),
         )
-        self.solver_ = Solver("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
-        with muted(PrecisionWarning):  # said of the comparison, not of this fit
-            plain = solve(data, intercept=intercept)
+        solver = Solver("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
+        self._set_certificate(certificate, solver)
+        plain = solve(data, intercept=intercept)
         self._least_squares = (plain.coef, plain.intercept)
         return self
 
@@ -101,6 +106,20 @@ class TotalLeastSquares(LinearModel):
         columns = self._coefficient_table() | {"least_squares": ordinary.T.reshape(-1)}
         facts = {"objective": self.objective_, "condition": self.certificate_.condition}
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
+
+
+def _gradient(root: Floats, exponents: NDArray[np.int64], coef: Floats) -> float:
+    """The largest entry of the objective's gradient relative to its terms, column by column; of one target."""
+    d, t = coef.shape
+    if t > 1:
+        return 0.0
+    with np.errstate(over="ignore", under="ignore"):
+        x, y = exponents[:d], int(exponents[d])
+        A, c = root[:, :d], coef[:, 0]
+        r = root[:, d] - A @ np.ldexp(c, x - y)
+        pull = float(r @ r) / (1.0 + float(c @ c)) * np.ldexp(c, y - x)
+        terms = np.linalg.norm(A, axis=0) * float(np.linalg.norm(root[:, d])) + np.abs(pull)
+        return float(np.max(np.abs(A.T @ r + pull) / np.where(terms > 0, terms, 1.0), initial=0.0))
 
 
 def _hyperplane(s: Floats, Vt: Floats, d: int) -> Floats:

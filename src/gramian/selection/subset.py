@@ -20,7 +20,7 @@ from gramian.selection.shared import FoldMoments
 from gramian.selection.splits import plan
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.factor import Factor, factor_of_quadratic, quadratic
-from gramian.solvers.quadratic import solve
+from gramian.solvers.quadratic import confirmed, solve
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import warn_user
@@ -156,7 +156,8 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         self.coef_ = np.zeros(data.d)
         self.coef_[columns] = solution.coef[:, 0]
         self.intercept_ = float(solution.intercept[0])
-        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        self.certificate_ = confirmed(solution.certificate, self.coef_, self.intercept_)
+        self.solver_ = solution.solver
         return self
 
     def _refuse(self, data: Rows | Moments, wanted: int | None) -> None:

@@ -9,6 +9,7 @@ the triangular factor where squaring the data would lose too much.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +30,7 @@ from gramian.solvers.factor import (
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
-from gramian.warnings import PrecisionWarning, warn_user
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -217,6 +218,23 @@ def _refined(rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: flo
     return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, residual=residual)
 
 
+def confirmed(certificate: Certificate, *coefficients: Any) -> Certificate:
+    """The certificate of the coefficients returned; warns if it does not hold, as where one of them is not finite."""
+    if not all(np.isfinite(part).all() for part in coefficients):
+        note = "A coefficient is beyond the range of float64: divide the columns and the target by their sizes."
+        certificate = replace(certificate, value=np.nan, holds=False, note=note)
+    if not certificate.holds:
+        reason = f"The {certificate.kind} is {certificate.value:.2g} and its tolerance {certificate.tolerance:.2g}."
+        remedy = (
+            "Round-off limits the accuracy at this condition number: bring the columns to similar scales, drop columns "
+            "that nearly depend on others, or raise alpha."
+        )
+        text = certificate.note if certificate.value <= certificate.tolerance else f"{reason} {certificate.note}"
+        more = "" if "range of float64" in text or "gm.triangle" in text else f" {remedy}"
+        warn_user(f"The coefficients are not certified. {text.strip()}{more}", ConvergenceWarning)
+    return certificate
+
+
 def residual_sums(coef: Floats, mean: Floats, *, intercept: bool) -> Callable[[Block], Floats]:
     """What a pass adds up to correct a solution: Xᵀr, Σr and Σr² of the centred residuals, as rows of one array."""
     d = len(coef)
@@ -320,14 +338,9 @@ def _certificate(
     if alone and (deficient or factor.scaled_condition > GRAM_BLIND / 10):
         carried = False
         notes.append(
-            "Moments alone cannot tell whether these columns are dependent or nearly so; fit from the rows, or from "
-            "gm.triangle, to know."
-        )
-        warn_user(
             f"The columns are so nearly dependent (rank {factor.rank} of {varying}, scaled condition number "
             f"{factor.scaled_condition:.2g}) that moments in float64 cannot carry the digits of the coefficients. "
-            "Fit from the rows, or from gm.triangle of them.",
-            PrecisionWarning,
+            "Fit from the rows, or from gm.triangle of them."
         )
     elif digits < 6 and not deficient:
         notes.append(f"About {digits} digits of the coefficients are sure: the condition number is {condition:.2g}.")

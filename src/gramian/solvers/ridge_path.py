@@ -27,6 +27,7 @@ class Spectrum:
     def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: Penalty) -> None:
         self.q = q = quadratic(moments, intercept=intercept)
         self.middle = middle
+        self.mean = (moments.mean_high, moments.mean_low) if intercept else (q.mean, q.mean)
         keep = np.flatnonzero(~q.constant)
         P = penalty.gram(q, middle)[np.ix_(keep, keep)]
         self.basis = np.zeros((q.d, keep.size))
@@ -67,9 +68,10 @@ class Spectrum:
         def of_block(block: Block) -> list[tuple[Floats, Floats]]:
             X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X, dtype=np.float64)
             assert block.y is not None
-            z = np.ldexp(X, -q.x[None, :]) - np.ldexp(q.mean[:d], -q.x)
+            high, low = self.mean  # in twice the precision: columns far from zero keep their digits
+            z = np.ldexp(X, -q.x[None, :]) - np.ldexp(high[:d], -q.x) - np.ldexp(low[:d], -q.x)
             z = z @ self.basis
-            y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(q.mean[d:], -q.y)
+            y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(high[d:], -q.y) - np.ldexp(low[d:], -q.y)
             w = np.ones(len(X)) if block.weight is None else block.weight
             base = w / q.weight if q.intercept else np.zeros(len(X))
             losses = np.empty((len(alphas), len(X)))

@@ -10,7 +10,7 @@ from gramian.objective.loss import Kinked
 from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
 from gramian.solvers.iterate import Method, State, run
 from gramian.solvers.problem import Problem, even
-from gramian.solvers.wide import narrow
+from gramian.solvers.wide import project_to_row_space
 
 Floats = NDArray[np.float64]
 
@@ -34,11 +34,12 @@ class TurnedInterior(Method):
         return State(theta, problem.value(theta), np.inf)
 
     def step(self, problem: Problem, state: State) -> State:
-        rows, back = narrow(problem.rows)
-        inside = Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
+        space = project_to_row_space(problem.rows, intercept=problem.intercept)
+        inside = Problem(space.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
         inner = run(InteriorPoint(), inside, max_iter=100, tol=1e-10, inner=True)
         coef, intercept = inside.outside(inner.theta)
-        theta = problem.inside(back(coef), intercept)
+        coef = space.lift(coef)
+        theta = problem.inside(coef, space.intercepts(coef[None], intercept[None])[0])
         kinks = Kinks.of(problem)
         value = problem.value(theta)
         gap = value - dual_value(problem, kinks, inner.more["slopes"])

@@ -1,0 +1,125 @@
+"""The linear family against exact arithmetic: at any offsets, scales and weights, a certificate that holds is true."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import gramian as gm
+from exact import ExactLeastSquares, rational, root
+
+SHAPES = [(2, 4), (3, 5), (5, 5), (7, 4)]
+GAMMA = np.array([[1.0, -1.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 1.0]])
+
+
+def cases():
+    """Shapes × offsets × scales × weights × intercept, as (data, description)."""
+    for n, d in SHAPES:
+        for offset in (0.0, 1e4, 1e8):
+            for scales in ("equal", "1e-8 … 1e8", "1 and 1e17"):
+                for weighted in (False, True):
+                    for intercept in (True, False):
+                        yield n, d, offset, scales, weighted, intercept
+
+
+def data(n, d, offset, scales, weighted, seed):
+    rng = np.random.default_rng([seed, n, d, int(offset), len(scales), weighted])
+    unit = {"equal": np.ones(d), "1e-8 … 1e8": 10.0 ** rng.uniform(-8, 8, d), "1 and 1e17": rng.choice([1.0, 1e17], d)}
+    X = (offset + rng.standard_normal((n, d))) * unit[scales]
+    w = 10.0 ** rng.uniform(-3, 3, n) if weighted else np.ones(n)
+    return X, rng.standard_normal(n), w, 10.0 ** rng.uniform(-4, 1)
+
+
+def fit(model, *arguments, **weights):
+    """The fitted model; a certificate that does not hold comes with a warning, and no other does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(*arguments, **weights)
+    assert {issubclass(w.category, gm.ConvergenceWarning) for w in caught} <= {True}
+    assert model.certificate_.holds or caught
+    return model
+
+
+def models(d, alpha, intercept):
+    eye, factors = np.eye(d), np.linspace(0.5, 3.0, d)
+    yield gm.LinearRegression(fit_intercept=intercept), 0.0, eye
+    yield gm.Ridge(alpha, fit_intercept=intercept), alpha, eye
+    yield gm.Ridge(alpha, penalty_factors=factors, fit_intercept=intercept), alpha, np.diag(factors)
+    yield gm.Ridge(alpha, matrix=GAMMA[:, :d], fit_intercept=intercept), alpha, GAMMA[:, :d].T @ GAMMA[:, :d]
+
+
+@pytest.mark.parametrize(("n", "d", "offset", "scales", "weighted", "intercept"), list(cases()))
+def test_certified_quadratic_fits_are_exact(n, d, offset, scales, weighted, intercept):
+    X, y, w, alpha = data(n, d, offset, scales, weighted, 0)
+    exact = ExactLeastSquares(X, y, w, intercept)
+    sources = {"dense": (X, y), "sparse": (sp.csr_array(X), y)}
+    for model, strength, P in models(d, alpha, intercept):
+        condition, unit = exact.condition(strength, P)
+        want = exact.ridge(strength, P)
+        want = exact.minimum_norm() if want is None and strength == 0 else want
+        for source in sources.values():
+            found = fit(model, *source, sample_weight=w)
+            c = found.certificate_
+            if not c.holds:
+                continue
+            assert exact.gradient(found.coef_, strength, P) <= 4 * c.tolerance
+            if want is not None and strength > 0:
+                error = np.abs([float(a - b) for a, b in zip(rational(found.coef_), want, strict=True)]) * unit
+                assert error.max() <= 1e-7 * condition
+
+
+@pytest.mark.parametrize(("n", "d", "offset", "scales", "weighted", "intercept"), list(cases())[::2])
+def test_moderate_offsets_and_scales_are_certified(n, d, offset, scales, weighted, intercept):
+    """No refuge in warnings: ridge with like columns, at any offset, is solved."""
+    X, y, w, alpha = data(n, d, offset, scales, weighted, 1)
+    if intercept or offset == 0:
+        assert fit(gm.Ridge(alpha, fit_intercept=intercept), X, y, sample_weight=w).certificate_.holds
+
+
+@pytest.mark.parametrize(("n", "d", "offset", "scales", "weighted", "intercept"), list(cases()))
+def test_certified_sparse_fits_are_exact(n, d, offset, scales, weighted, intercept):
+    X, y, w, alpha = data(n, d, offset, scales, weighted, 2)
+    exact = ExactLeastSquares(X, y, w, intercept)
+    for ratio in (1.0, 0.5):
+        for solver in ("gram", "rows"):
+            model = gm.ElasticNet(alpha, l1_ratio=ratio, alphas=[alpha], solver=solver, fit_intercept=intercept)
+            found = fit(model, X, y, sample_weight=w)
+            assert np.isfinite(found.coef_).all()
+            if found.certificate_.holds:
+                assert exact.elastic_net(found.coef_, alpha, ratio) <= 2 * found.certificate_.tolerance
+
+
+@pytest.mark.parametrize(("n", "d", "offset", "scales", "weighted", "intercept"), list(cases()))
+def test_certified_total_least_squares_is_stationary(n, d, offset, scales, weighted, intercept):
+    """At the nearest plane, z_jᵀr + c_j Σ w r² / (1 + ‖c‖²) = 0 for every column."""
+    X, y, w, _ = data(n, d, offset, scales, weighted, 3)
+    exact = ExactLeastSquares(X, y, w, intercept)
+    found = fit(gm.TotalLeastSquares(fit_intercept=intercept), X, y, sample_weight=w)
+    if not found.certificate_.holds:
+        return
+    c = rational(found.coef_)
+    Gc = [sum(exact.G[i][j] * c[j] for j in range(d)) for i in range(d)]
+    square = exact.yy - 2 * sum(b * v for b, v in zip(exact.b, c, strict=True))
+    square += sum(u * v for u, v in zip(Gc, c, strict=True))
+    for i in range(d):
+        pull = square / (1 + sum(v * v for v in c)) * c[i]
+        terms = root(exact.G[i][i]) * root(exact.yy) + abs(pull)
+        assert not terms or float(abs(exact.b[i] - Gc[i] + pull) / terms) <= 1e-7
+
+
+@pytest.mark.parametrize(("offset", "intercept"), [(0.0, False), (0.0, True), (1e4, True), (1e8, True)])
+@pytest.mark.parametrize(("n", "d"), [(6, 3), (6, 6), (5, 8)])
+def test_leave_one_out_far_from_zero(n, d, offset, intercept):
+    rng = np.random.default_rng(n)
+    X, y, w = offset + rng.standard_normal((n, d)), rng.standard_normal(n), 10.0 ** rng.uniform(-1, 1, n)
+    alphas = [1.0, 1e-2]
+    scores = gm.Ridge(alphas=alphas, cv="loo", fit_intercept=intercept).fit(X, y, sample_weight=w).scores_
+    for a, alpha in enumerate(alphas):
+        for i in range(n):
+            keep = np.arange(n) != i
+            exact = ExactLeastSquares(X[keep], y[keep], w[keep], intercept)
+            c = exact.ridge(alpha, np.eye(d))
+            row = zip(rational(X[i]), exact.mean, c, strict=True)
+            error = rational(y[i])[0] - exact.y_mean - sum((x - m) * v for x, m, v in row)
+            assert scores.folds[a, i] == pytest.approx(float(error**2), rel=1e-7, abs=1e-9)
