@@ -125,7 +125,7 @@ def test_weights_are_repetitions(streamed, monkeypatch, model):
     X, y, w = data(4)
     target = y if isinstance(model, gm.Ridge) else y > 3
     chosen, _ = pivots(RBF(1.5), vectors(X[:300]), RANK)
-    monkeypatch.setattr(kernelised, "sampled_pivots", lambda kernel, points, rank: chosen)
+    monkeypatch.setattr(kernelised, "sampled_pivots", lambda kernel, points, rank, weight: chosen)
     model = clone(model).set_params(kernel=RBF(1.5), rank=RANK)
     weighted = clone(model).fit(X, target, sample_weight=w)
     again = np.repeat(np.arange(N), w.astype(int))

@@ -51,10 +51,10 @@ def estimators() -> list[Any]:
             given["cv"] = 3  # one check has a class of three rows
         if issubclass(kind, SHORT):  # still chosen, from fewer: the checks fit hundreds of times
             given |= {"alphas": 4, "cv": 3}
-        if kind in (gramian.OneClassSVM, gramian.SVR):  # a length scale from the data knows nothing of weights
-            given |= {"kernel": gramian.kernels.RBF(1.0)}
-        if kind is gramian.SpectralClustering:  # the same; and further starts draw rows, of which there are others
-            given |= {"kernel": gramian.kernels.RBF(1.0), "n_clusters": 3, "n_init": 1}
+        if (
+            kind is gramian.SpectralClustering
+        ):  # tables of ten rows have no eigengap; further starts draw rows at random
+            given |= {"n_clusters": 3, "n_init": 1}
         if kind is gramian.LLE:  # the checks have tables of ten rows
             given["n_neighbors"] = 5
         if kind is gramian.TSNE:

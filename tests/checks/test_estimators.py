@@ -1,5 +1,6 @@
 """Every public estimator: scikit-learn's contract, and what theory says of weights, rows, columns and units."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -324,3 +325,31 @@ class TestClassifiers:
         X[4, 1] = np.nan
         with pytest.raises(ValueError, match="NaN"):
             clone(estimator).fit(X, y)
+
+
+KERNEL = [
+    e for e in ALL if "kernel" in e.get_params(deep=False) and "sample_weight" in inspect.signature(e.fit).parameters
+]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("estimator", KERNEL, ids=ids)
+def test_kernels_set_from_data_see_weights(estimator, kernel):
+    """Weights are repetitions, and a row without weight is absent, whatever it holds."""
+    X, y = table(3, n=40, d=3)
+    y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
+    weight = np.arange(40) % 3
+    known = {"kernel": kernel, "alpha": 0.1, "n_clusters": 2, "init": "farthest", "n_neighbors": 3}
+    given = clone(estimator).set_params(**{k: v for k, v in known.items() if k in estimator.get_params(deep=False)})
+    X[weight == 0] = 1e6
+    a = clone(given).fit(X, y, sample_weight=weight)
+    b = clone(given).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(a.kernel_.length_scale, b.kernel_.length_scale, rtol=1e-12)
+    if isinstance(estimator, gm.Perceptron):  # ORDER
+        return
+    name = next((n for n in ("decision_function", "transform", "predict") if hasattr(a, n)), None)
+    if name is None:
+        np.testing.assert_array_equal(np.repeat(a.labels_, weight), b.labels_)
+    else:
+        Z = X[weight > 0]
+        np.testing.assert_allclose(getattr(a, name)(Z), getattr(b, name)(Z), rtol=1e-7, atol=1e-9)

@@ -372,3 +372,50 @@ def test_large_matrices_are_proved_only_beyond_their_rounding(scale):
         if verdict is False:
             v = found.counterexample.vector
             assert v @ M[np.ix_(found.points, found.points)] @ v < 0
+
+
+WAITING = [(kernel, X) for kernel, X in ALL if kernel.waits_for() and not isinstance(kernel, Mismatch)]
+
+
+@pytest.mark.parametrize(("kernel", "X"), WAITING, ids=name)
+def test_weights_of_what_is_set_from_data_equal_repetition(kernel, X):
+    n = len(X)
+    weight = np.arange(n) % 4
+    repeated = [X[i] for i in np.repeat(np.arange(n), weight)]
+    counted = [X[i] for i in np.flatnonzero(weight)]
+    if isinstance(X, np.ndarray):
+        repeated, counted = np.array(repeated), np.array(counted)
+        X = X.copy()
+        X[weight == 0] = 1e9  # nothing of such a row is left
+    found = kernel.fitted(X, weight)(counted)
+    np.testing.assert_allclose(found, kernel.fitted(repeated)(counted), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel.fitted(X, 0.1 * weight)(counted), found, rtol=1e-10, atol=1e-12)
+    if n > 4:
+        assert np.abs(found - kernel.fitted(X)(counted)).max() > 1e-6
+
+
+@pytest.mark.parametrize("kind", [RBF, Laplacian, Matern])
+def test_many_rows_have_the_scale_of_their_repetition(kind):
+    X = RNG.standard_normal((1500, 2)).round(1)  # many are equal
+    weight = RNG.integers(0, 3, 1500)
+    scale = kind("auto").fitted(X, weight).length_scale
+    np.testing.assert_allclose(scale, kind("auto").fitted(np.repeat(X, weight, axis=0)).length_scale, rtol=1e-12)
+    np.testing.assert_allclose(scale, kind("auto").fitted(sp.csr_matrix(X), weight).length_scale, rtol=1e-12)
+
+
+def test_a_centred_kernel_has_the_reference_given():
+    for base in (RBF(1.0), RBF("auto"), Linear().on([0, 1]), Polynomial(2)):
+        given, fitted = Centered(base, ROWS), base.centered().fitted(ROWS)
+        if base.waits_for() is not None:
+            given = given.fitted(ROWS)
+        np.testing.assert_array_equal(given(ROWS), fitted(ROWS))
+        np.testing.assert_array_equal(given(OTHERS, ROWS), fitted(OTHERS, ROWS))
+        assert given == fitted
+    weight = np.arange(len(ROWS))
+    weighted = Centered(RBF(1.0), ROWS, weight)
+    np.testing.assert_allclose(
+        weighted(OTHERS), Centered(RBF(1.0), np.repeat(ROWS, weight, axis=0))(OTHERS), atol=1e-13
+    )
+    for bad, message in ((np.ones(3), "one number for each"), (-weight, "not negative"), (0.0 * weight, "positive")):
+        with pytest.raises(ValueError, match=message):
+            Centered(RBF(1.0), ROWS, bad)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian.features.distances import Exponents, median_distance
 from gramian.features.passes import Array, dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
-from gramian.rows import Block, Rows, scan
+from gramian.rows import Block, MemoryRows, Rows, scan
 
 MEDIAN_CENTERS = 1000
 CELLS = 2**18  # distances computed together
@@ -63,6 +63,8 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self._check_length_scale()
         rows = read(self, X, fitting=True)
         refuse_nonfinite(rows)
+        if isinstance(rows, MemoryRows) and rows.weight is not None:
+            rows = rows.taken(np.flatnonzero(rows.weight))  # a row without weight is no centre
         self.centers_ = self._choose_centers(rows)
         if isinstance(self.length_scale, str):
             m = len(self.centers_)

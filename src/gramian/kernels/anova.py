@@ -61,13 +61,13 @@ class ANOVA(Kernel):
     def waits_for(self) -> str | None:
         return next((text for part in self._distinct if (text := part.waits_for())), None)
 
-    def fitted(self, X: Any) -> Kernel:
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
         """With a parameter to be set from data, every column has its own kernel afterwards."""
         if self.waits_for() is None:
             return self
         A = vectors(X)
         kernels = self._kernels(A.d)
-        return replace(self, base=tuple(k.fitted(_column(A, j)) for j, k in enumerate(kernels)))
+        return replace(self, base=tuple(k.fitted(_column(A, j), weight) for j, k in enumerate(kernels)))
 
     def points(self, X: Any) -> Together:
         A = vectors(X)

@@ -16,11 +16,19 @@ from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots
 from gramian.kernels.points import is_table, vectors
 from gramian.kernels.stationary import RBF, Laplacian, Matern
-from gramian.rows import Block, parallel_map, single_threaded_blas
+from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
 METHODS = ("pivots", "uniform", "k-means++", "leverage")
 PANEL = 2048
+
+
+def counted(X: Any) -> Any:
+    """Rows that count, where they bring their weights; anything else as it is."""
+    if not isinstance(X, MemoryRows):
+        return X
+    block = X.collect()
+    return block.X if block.weight is None else block.X[block.weight > 0]
 
 
 class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -114,6 +122,7 @@ class Nystroem(_Approximation):
         if self.method not in METHODS:
             raise ValueError(f"method is {self.method!r}; it must be one of {', '.join(map(repr, METHODS))}.")
         count = self._count()
+        X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
         count = min(count, len(points))
@@ -230,6 +239,7 @@ class RandomFourier(_Approximation):
         count = self._count()
         if not isinstance(self.orthogonal, bool | np.bool_):
             raise TypeError(f"orthogonal is {self.orthogonal!r}; it must be True or False.")
+        X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
         rng = check_random_state(self.random_state)

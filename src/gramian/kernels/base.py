@@ -108,9 +108,12 @@ class Kernel(ABC):
         """The parameter that must be set from data before points can be compared, in words; None if there is none."""
         return next((text for part in self.inner_kernels().values() if (text := part.waits_for())), None)
 
-    def fitted(self, X: Any) -> "Kernel":
-        """The same kernel with what waits for data (`"auto"` parameters, the centre of `centered()`) set from X."""
-        parts = {name: part.fitted(X) for name, part in self.inner_kernels().items() if part.waits_for()}
+    def fitted(self, X: Any, weight: Any = None) -> "Kernel":
+        """The same kernel with what waits for data (`"auto"` parameters, the centre of `centered()`) set from X.
+
+        With `weight`, one number for each point: it does what repeating the point would do, and zero leaves it out.
+        """
+        parts = {name: part.fitted(X, weight) for name, part in self.inner_kernels().items() if part.waits_for()}
         return replace(self, **parts) if parts else self  # type: ignore[type-var]
 
     def features(self, X: Any, terms: int | None = None) -> Floats:

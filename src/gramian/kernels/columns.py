@@ -63,8 +63,8 @@ class On(One):
     def diag(self, A: Any) -> Floats:
         return self.base.diag(A)
 
-    def fitted(self, X: Any) -> Kernel:
-        return replace(self, base=self.base.fitted(self.chosen(X))) if self.waits_for() else self
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
+        return replace(self, base=self.base.fitted(self.chosen(X), weight)) if self.waits_for() else self
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         return self.base.features(self.chosen(X), terms)

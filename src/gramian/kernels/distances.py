@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 FAR = 2.0**500  # coordinates are cut off here, so that squares stay finite; such pairs are computed from differences
 TOLERANCE = 1e-11  # error of a kernel's value that is left to the product
 MEDIAN_ROWS = 1000
+TIE = 1e-12  # of the weight: a median this near to between two values is their mean
 
 
 def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
@@ -86,10 +87,15 @@ def exponential(D: Floats) -> Floats:
     return D
 
 
-def median_distance(A: Vectors, distance: Callable[[Vectors, Vectors, Floats], Floats]) -> float:
-    """Median of the positive distances between at most 1000 rows, spread evenly; 1 where there is none."""
-    n = len(A)
-    some = A[np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(np.int64)]
+def median_distance(
+    A: Vectors, distance: Callable[[Vectors, Vectors, Floats], Floats], weight: Floats | None = None
+) -> float:
+    """Median of the positive distances between at most 1000 distinct rows, spread evenly; 1 where there is none.
+
+    A pair counts with the product of its weights, as it would if rows were repeated.
+    """
+    index, weight = distinct_rows(A, weight, MEDIAN_ROWS)
+    some = A[index]
     values = some.X.data if some.is_sparse else some.X
     largest = float(np.abs(values).max()) if values.size else 0.0
     if largest == 0:
@@ -97,10 +103,62 @@ def median_distance(A: Vectors, distance: Callable[[Vectors, Vectors, Floats], F
     unit = 2.0 ** min(int(np.frexp(largest)[1]), 1023)
     with single_threaded_blas():
         D = distance(Vectors(some.X), Vectors(some.X), np.array([unit]))
-    found = D[np.triu_indices(len(some), 1)]
+    upper = np.triu_indices(len(some), 1)
+    found, pair = D[upper], np.outer(weight, weight)[upper]
+    pair = pair[found > 0]
     found = found[found > 0]
     with np.errstate(over="ignore"):
-        return float(np.clip(np.median(found) * unit, 2.0**-1022, np.finfo(float).max)) if found.size else 1.0
+        middle = weighted_median(found, pair) * unit if found.size else 1.0
+        return float(np.clip(middle, 2.0**-1022, np.finfo(float).max)) if found.size else 1.0
+
+
+def weighted_median(values: Floats, weight: Floats) -> float:
+    """The median of values repeated as often as their weights say, which need not be whole numbers."""
+    if (weight == weight[0]).all():
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    share = np.cumsum(weight[order])
+    share /= share[-1]
+    low = np.searchsorted(share, 0.5 - TIE, side="left")
+    high = np.searchsorted(share, 0.5 + TIE, side="right")
+    low, high = (values[order[min(int(place), len(values) - 1)]] for place in (low, high))
+    return float(0.5 * low + 0.5 * high)
+
+
+def distinct_rows(A: Vectors, weight: Any = None, most: int | None = None) -> tuple[NDArray[np.int64], Floats]:
+    """Rows that count, each once, by their first appearance, with their weights added up; `most` spread evenly."""
+    n = len(A)
+    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    index = np.flatnonzero(weight > 0) if (weight > 0).any() else np.arange(n)
+    if most is not None and len(index) <= most and len(index) == n:
+        return index, weight
+    keys = _row_hashes(A)[index]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    total = np.asarray(np.bincount(place, weight[index], len(first))[order], dtype=np.float64)
+    index = np.asarray(index[first[order]], dtype=np.int64)
+    if most is not None and len(index) > most:
+        chosen = np.linspace(0, len(index) - 1, most).astype(np.int64)
+        return index[chosen], total[chosen]
+    return index, total
+
+
+def _row_hashes(A: Vectors) -> NDArray[np.uint64]:
+    """64 bits of every row; equal rows have equal ones, and zeros are nothing, stored or not."""
+    factor = np.random.default_rng(0).integers(1, 2**64, A.d, dtype=np.uint64, endpoint=False) | np.uint64(1)
+    if not A.is_sparse:
+        bits = np.ascontiguousarray(A.X + 0.0, dtype=np.float64).view(np.uint64)
+        return np.asarray((_mixed(bits) * factor).sum(axis=1, dtype=np.uint64))
+    bits = _mixed((A.X.data.astype(np.float64) + 0.0).view(np.uint64)) * factor[A.X.indices]
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits, dtype=np.uint64)])
+    return np.asarray(sums[A.X.indptr[1:]] - sums[A.X.indptr[:-1]])
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """High bits reach low ones, so that sums of products differ; 0 stays 0."""
+    bits = bits ^ (bits >> np.uint64(32))
+    bits = bits * np.uint64(0x9E3779B97F4A7C15)
+    return bits ^ (bits >> np.uint64(29))
 
 
 def _in_units(A: Vectors, B: Vectors, scale: Floats) -> tuple[Vectors, Any, Floats, Any, Floats]:

@@ -63,10 +63,13 @@ class RandomWalk(Kernel):
     def waits_for(self) -> str | None:
         return 'The decay of RandomWalk is "auto"' if isinstance(self.decay, str) else None
 
-    def fitted(self, X: Any) -> "RandomWalk":
+    def fitted(self, X: Any, weight: Any = None) -> "RandomWalk":
         if not isinstance(self.decay, str):
             return self
-        degree = max((graph.degree for graph in self.points(X)), default=0.0)
+        graphs = self.points(X)
+        if weight is not None:
+            graphs = graphs[np.asarray(weight) > 0]
+        degree = max((graph.degree for graph in graphs), default=0.0)
         return replace(self, decay=0.5 / degree**2 if degree > 0 else 0.5)
 
     def points(self, X: Any) -> Items:

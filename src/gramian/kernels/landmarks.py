@@ -87,10 +87,10 @@ def chosen_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Pivots:
     return pivots(kernel, points, rank, seed=seed)[0]
 
 
-def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Pivots:
-    """Landmarks of many points, chosen from some of them: O(s r²) for s = 10 r points."""
-    n = len(points)
-    count = min(n, max(SAMPLE * rank, LEAST_SAMPLE))
-    sample = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0, weight: Floats | None = None) -> Pivots:
+    """Landmarks of many points, chosen from some of those that count: O(s r²) for s = 10 r points."""
+    counted = np.arange(len(points)) if weight is None else np.flatnonzero(weight > 0)
+    count = min(len(counted), max(SAMPLE * rank, LEAST_SAMPLE))
+    sample = counted[np.sort(np.random.default_rng(seed).choice(len(counted), count, replace=False))]
     found, _ = pivots(kernel, points[sample], rank, seed=seed)
     return Pivots(kernel, found.points, sample[found.index], found.R, found.left)

@@ -2,8 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
+
 from gramian.kernels.base import Kernel
 from gramian.kernels.given import Precomputed
+from gramian.rows import scan
 
 
 def refuse_invalid(kernel: Kernel, X: Any) -> None:
@@ -23,6 +28,13 @@ def refuse_invalid(kernel: Kernel, X: Any) -> None:
 def positive_definite(kernel: Kernel) -> bool:
     """Whether the kernel is proven to be one, so that objectives in its feature space are convex."""
     return kernel.proof().valid is True
+
+
+def point_weights(X: Any, sample_weight: Any) -> NDArray[np.float64] | None:
+    """The weights of points of any kind, checked; None where there are none."""
+    if sample_weight is None:
+        return None
+    return scan(np.zeros((_num_samples(X), 1)), sample_weight=sample_weight).collect().weight
 
 
 def is_matrix(kernel: Any) -> bool:

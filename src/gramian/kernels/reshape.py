@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,8 @@ class Warped(One):
     def diag(self, A: Any) -> Floats:
         return self.base.diag(A)
 
-    def fitted(self, X: Any) -> Kernel:
-        return replace(self, base=self.base.fitted(self._moved(X))) if self.waits_for() else self
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
+        return replace(self, base=self.base.fitted(self._moved(X), weight)) if self.waits_for() else self
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         return self.base.features(self._moved(X), terms)
@@ -181,17 +182,42 @@ class Normalized(One):
 class Centered(One):
     """The kernel of features less their mean over reference points r, written `k.centered()`.
 
-    k(x, x') − mean_r k(x, r) − mean_r k(r, x') + mean_{r, r'} k(r, r'). The reference is what `fitted` was given, or X
-    itself in `k(X)`. Every point costs k with all reference points, once.
+    k(x, x') − mean_r k(x, r) − mean_r k(r, x') + mean_{r, r'} k(r, r'). The reference are the points given as such, or
+    to `fitted`, or X itself in `k(X)`. Every point costs k with all reference points, once.
 
+    Parameters
+    ----------
+    base : Kernel
+    reference : points of `base`, optional
+        Whose mean is the centre.
+    weight : array, optional
+        Weights of the reference points in their mean.
+
+    Examples
+    --------
     >>> from gramian.kernels import Linear
     >>> Linear().centered()([[1.0], [3.0]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    >>> Centered(Linear(), [[0.0], [4.0]])([[1.0], [3.0]])
     array([[ 1., -1.],
            [-1.,  1.]])
     """
 
     base: Kernel
     reference: Any = field(default=None, repr=False)
+    weight: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weight is None:
+            return
+        weight = np.asarray(self.weight, dtype=np.float64)
+        if self.reference is None or weight.shape != (_count(self.reference),):
+            raise ValueError(f"weight of Centered has shape {weight.shape}; give one number for each reference point.")
+        if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+            raise ValueError("weight of Centered must be finite and not negative, and positive somewhere.")
+        object.__setattr__(self, "weight", weight)
 
     @property
     def takes_rows(self) -> bool:
@@ -200,30 +226,45 @@ class Centered(One):
     def waits_for(self) -> str | None:
         return self.base.waits_for() or ("the centre is set from the data" if self.reference is None else None)
 
-    def fitted(self, X: Any) -> Kernel:
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
         if self.waits_for() is None:
             return self
-        base = self.base.fitted(X)
-        R = base.points(X)
-        return Centered(base, (R, float(np.mean(_means(base, R, R)))))
+        base = self.base.fitted(X, weight)
+        if self.reference is not None:
+            return replace(self, base=base)
+        if weight is not None and not np.any(weight):
+            weight = None
+        found = Centered(base, X, weight)
+        _ = found._center  # of the points as they are now
+        return found
 
-    def points(self, X: Any) -> Together:
+    @cached_property
+    def _center(self) -> tuple[Any, Floats, float]:
+        """Reference points that count, their shares of the weight, and the mean of k between them."""
         if self.reference is None:
             raise ValueError("The centre of a centred kernel is not set yet; call k.fitted(X) first and use that.")
+        R = self.base.points(self.reference)
+        share = np.full(len(R), 1.0 / len(R)) if self.weight is None else self.weight / self.weight.sum()
+        if not share.all():
+            R, share = R[share > 0], share[share > 0]
+        return R, share, float(share @ _means(self.base, R, R, share))
+
+    def points(self, X: Any) -> Together:
+        R, share, _ = self._center
         A = self.base.points(X)
-        return Together(A, _means(self.base, A, self.reference[0]))
+        return Together(A, _means(self.base, A, R, share))
 
     def block(self, A: Together, B: Together) -> Floats:
         (a, f), (b, g) = A.parts, B.parts
         found = self.base.block(a, b)
         found -= f[:, None]
         found -= g
-        found += self.reference[1]
+        found += self._center[2]
         return found
 
     def diag(self, A: Together) -> Floats:
         a, f = A.parts
-        return self.base.diag(a) - 2.0 * f + self.reference[1]
+        return self.base.diag(a) - 2.0 * f + self._center[2]
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         found = self.base.features(X, terms)
@@ -231,14 +272,19 @@ class Centered(One):
             return found - found.mean(axis=0)
         if not self.base.takes_rows:
             return super().features(X, terms)
-        return found - self.base.features(self.reference[0], terms).mean(axis=0)
+        R, share, _ = self._center
+        return found - share @ self.base.features(R, terms)
 
     def proof(self) -> Validity:
         return proven(self, "the features of a kernel less their mean", self.base.proof())
 
     def key(self) -> Any:
-        known = None if self.reference is None else (self.base.diag(self.reference[0]).tobytes(), self.reference[1])
-        return ("Centered", self.base.key(), known)
+        if self.reference is None:
+            return ("Centered", self.base.key(), None)
+        if self.base.waits_for() is not None:
+            return ("Centered", self.base.key(), id(self.reference))
+        R, share, mean = self._center
+        return ("Centered", self.base.key(), (self.base.diag(R).tobytes(), share.tobytes(), mean))
 
     def text(self) -> tuple[str, int]:
         return f"{within(self.base, ATOM)}.centered()", ATOM
@@ -284,11 +330,11 @@ class Trusted(One):
         return f"{within(self.base, ATOM)}.trusted()", ATOM
 
 
-def _means(kernel: Kernel, A: Any, R: Any) -> Floats:
-    """The mean of k(x, r) over r for every x."""
+def _means(kernel: Kernel, A: Any, R: Any, share: Floats) -> Floats:
+    """The mean of k(x, r) over r, which have shares of the weight, for every x."""
     step = max(CELLS // len(R), 16)
     starts = range(0, len(A), step)
-    return np.concatenate(parallel_map(lambda i: kernel.block(A[i : i + step], R).mean(axis=1), starts))
+    return np.concatenate(parallel_map(lambda i: kernel.block(A[i : i + step], R) @ share, starts))
 
 
 def _given(X: Any) -> Any:

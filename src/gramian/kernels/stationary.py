@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.distances import (
+    MEDIAN_ROWS,
     city_distances,
     distances,
+    distinct_rows,
     exponential,
     gaussian,
     gaussian_times,
@@ -44,16 +46,16 @@ class Stationary(Kernel):
     def waits_for(self) -> str | None:
         return f"length_scale of {self!r} is set from the data" if isinstance(self.length_scale, str) else None
 
-    def fitted(self, X: Any) -> Kernel:
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
         if self.waits_for() is None:
             return self
-        return replace(self, length_scale=self._median(vectors(X)))  # type: ignore[type-var]
+        return replace(self, length_scale=self._median(vectors(X), weight))  # type: ignore[type-var]
 
     def diag(self, A: Vectors) -> Floats:
         return np.ones(len(A))
 
-    def _median(self, A: Vectors) -> float:
-        return median_distance(A, distances)
+    def _median(self, A: Vectors, weight: Any) -> float:
+        return median_distance(A, distances, weight)
 
 
 class InMetric(Stationary):
@@ -87,13 +89,13 @@ class InMetric(Stationary):
     def waits_for(self) -> str | None:
         return f"metric of {self!r} is learned from a target" if self.learns else super().waits_for()
 
-    def fitted(self, X: Any) -> Kernel:
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
         if self.learns:
             raise ValueError(
                 f"metric of {self!r} is learned from a target, by a model whose whole kernel this is: fit "
                 f"gm.Ridge(kernel={self!r}) to X and y, and use its kernel_ here."
             )
-        return super().fitted(X)
+        return super().fitted(X, weight)
 
     def turned(self, A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
         """Rows whose plain distances are those of the metric."""
@@ -109,8 +111,10 @@ class InMetric(Stationary):
         plain, level = super().text()
         return (plain if self.metric is None else f"{plain[:-1]}, metric={written(self.metric)})"), level
 
-    def _median(self, A: Vectors) -> float:
-        return median_distance(self.turned(A, A)[0], distances)
+    def _median(self, A: Vectors, weight: Any) -> float:
+        index, weight = distinct_rows(A, weight, MEDIAN_ROWS)
+        rows = Vectors(A.X[index])
+        return median_distance(self.turned(rows, rows)[0], distances, weight)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +127,7 @@ class RBF(InMetric):
     ----------
     length_scale : float, one per feature, or "auto"
         h; with one per feature the differences are divided one by one. "auto" is the median distance between the rows
-        (1000 of them if there are more), set by `fitted(X)`, or by `k(X)` from X.
+        (1000 distinct ones if there are more; weighted as they are), set by `fitted(X)`, or by `k(X)` from X.
     metric : None, array (d, d) or "learned"
         M of ‖x − x'‖² = (x − x')ᵀM(x − x'), symmetric and positive semi-definite; None is the identity. "learned" is
         learned by the model that is fitted with this kernel, which then has it in `kernel_`: directions along which the
@@ -234,8 +238,8 @@ class Laplacian(InMetric):
             )
         return proven(self, "a product over the columns of exp(−|x − x'| / h), whose Fourier transform is positive")
 
-    def _median(self, A: Vectors) -> float:
-        return median_distance(A, city_distances) if self.metric is None else super()._median(A)
+    def _median(self, A: Vectors, weight: Any) -> float:
+        return median_distance(A, city_distances, weight) if self.metric is None else super()._median(A, weight)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

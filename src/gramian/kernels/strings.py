@@ -116,7 +116,7 @@ class Mismatch(Kernel):
     def waits_for(self) -> str | None:
         return 'The alphabet of Mismatch is "auto"' if self.alphabet == "auto" else None
 
-    def fitted(self, X: Any) -> "Mismatch":
+    def fitted(self, X: Any, weight: Any = None) -> "Mismatch":
         if self.alphabet != "auto":
             return self
         letters = np.unique(read_strings(X).codes)

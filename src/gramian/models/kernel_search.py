@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.reading import point_weights
 from gramian.kernels.stationary import RBF, Laplacian, Matern
 from gramian.kernels.vectors import Linear
 from gramian.rows import MemoryRows
@@ -34,6 +35,7 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
     if isinstance(model.kernel, str):
         families = [Linear(), RBF("auto"), Laplacian("auto"), Matern("auto")]
     losses: dict[Kernel, float] = {}
+    weight = point_weights(X, sample_weight)
     finer: list[Kernel] = []
 
     def judge(kernel: Kernel) -> float:
@@ -45,7 +47,7 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
         if not _open(family):
             judge(family)
             continue
-        middle = family.fitted(X)
+        middle = family.fitted(X, weight)
         scales = {factor: _scaled(family, middle, factor) for factor in FACTORS}
         for kernel in scales.values():
             judge(kernel)

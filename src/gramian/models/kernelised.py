@@ -12,7 +12,7 @@ from gramian.kernels.landmarks import MOST_CELLS, MappedRows, SupportRows, landm
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots_of_distinct
 from gramian.kernels.points import is_table, vectors
-from gramian.kernels.reading import is_matrix, refuse_invalid
+from gramian.kernels.reading import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.stationary import InMetric
 from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
@@ -51,7 +51,8 @@ class Kernelised:
         """Points, and rows of nothing but their target and weights; sets `kernel_`."""
         target: Any = None
         if isinstance(X, Rows) and not targeted:
-            X = X.collect().X
+            block = X.collect()
+            X, sample_weight = block.X, block.weight if sample_weight is None else sample_weight
         elif isinstance(X, Rows) and y is None:
             block = X.collect()
             target = MemoryRows(
@@ -65,15 +66,17 @@ class Kernelised:
             if hasattr(self, name):
                 delattr(self, name)
         table = is_table(X)
+        weight = point_weights(X, sample_weight) if target is None else target.weight
         if targeted and isinstance(self.kernel, InMetric) and self.kernel.learns:
             kernel = self._learn_metric(X, y, sample_weight, target)
         elif searched(self.kernel) and not targeted:  # nothing to judge by: the median distance
             kernel = kernel_of("rbf" if isinstance(self.kernel, str) else self.kernel)
         elif searched(self.kernel):
-            kernel, self.kernel_losses_ = chosen(self, X, y if target is None else target.y[:, 0], sample_weight)
+            labels = y if target is None else target.y[:, 0]
+            kernel, self.kernel_losses_ = chosen(self, X, labels, sample_weight if target is None else weight)
         else:
             kernel = kernel_of(self.kernel, auto=True)
-        self.kernel_ = kernel.fitted(X)
+        self.kernel_ = kernel.fitted(X, weight)
         refuse_invalid(self.kernel_, X)
         points = self._read_points(X, reset=True)
         if not table and hasattr(self, "n_features_in_"):
@@ -226,7 +229,7 @@ class Kernelised:
         n = len(points)
         rank = min(n, EXACT_RANK) if self.rank is None else self._rank(n)
         if n * rank > MOST_CELLS and not self._needs_distances():
-            self._pivots = sampled_pivots(self.kernel_, points, rank)
+            self._pivots = sampled_pivots(self.kernel_, points, rank, weight=target.weight)
             return landmark_rows(self._pivots, points, target)
         self._pivots, F = pivots_of_distinct(self.kernel_, points, rank, target.weight)
         if self._needs_distances():

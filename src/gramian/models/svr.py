@@ -257,7 +257,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         high = weight / (nu * float(weight.sum()))
         beta = np.minimum(high, np.maximum(1.0 - (np.cumsum(high) - high), 0.0))
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
-        size = float(self.kernel_.diag(points).mean()) or 1.0
+        size = float(np.average(self.kernel_.diag(points)[weight > 0], weights=weight[weight > 0])) or 1.0
         found = minimise(dual, rows, Start(beta), tol=tol * size)
         rows.release()
         self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))

@@ -226,7 +226,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
                     f"neighbors is {self.neighbors}, and there are {n} rows (n_samples = {n}): ask for at most {n - 1}."
                 )
             return of_neighbors(given, self.neighbors)
-        self.kernel_ = affinity_kernel(self.kernel, taken(given, some) if n < len(weight) else given)
+        self.kernel_ = affinity_kernel(self.kernel, taken(given, some) if n < len(weight) else given, weight[some])
         if is_matrix(self.kernel_) and given.shape[0] != given.shape[1]:
             raise ValueError(f"A matrix of affinities must be square; X has shape {given.shape}.")
         if self._is_given():

@@ -135,16 +135,22 @@ def nearest(X: Any, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floa
     return distance, index
 
 
-def affinity_kernel(given: Any, X: Any) -> Kernel:
-    """The kernel of an affinity; one by name has the median distance to the tenth neighbour as its length scale."""
+def affinity_kernel(given: Any, X: Any, weight: Floats | None = None) -> Kernel:
+    """The kernel of an affinity; one by name has the median distance to the tenth neighbour as its length scale.
+
+    Neighbours are distinct rows, and the median is over the weights: repeated rows do what a weight does.
+    """
     kernel = kernel_of(given)
     if isinstance(given, str) and given in LOCAL:
+        from gramian.kernels.distances import distinct_rows, weighted_median
         from gramian.kernels.points import vectors
 
-        rows = vectors(X).X
-        n = rows.shape[0]
+        A = vectors(X)
+        index, total = distinct_rows(A, weight)
+        n, rows = len(index), A.X[index]
         some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-        scale = float(np.median(nearest(rows, rows[some], min(NEAR + 1, n), LOCAL[given])[0][:, -1]))
+        far = nearest(rows, rows[some], min(NEAR + 1, n), LOCAL[given])[0][:, -1]
+        scale = weighted_median(far, total[some])
         if scale > 0 and np.isfinite(scale):
             return replace(kernel, length_scale=scale)  # type: ignore[type-var]
-    return kernel.fitted(X)
+    return kernel.fitted(X, weight)

@@ -12,9 +12,9 @@ from gramian.kernels.landmarks import MOST_CELLS, landmark_rows, sampled_pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.pivots import Pivots, pivots
 from gramian.kernels.points import Vectors, alone, is_table, vectors
-from gramian.kernels.reading import is_matrix, refuse_invalid
+from gramian.kernels.reading import is_matrix, point_weights, refuse_invalid
 from gramian.parameters import whole
-from gramian.rows import MemoryRows, Rows, scan, single_threaded_blas
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
 from gramian.spectral.null import generator, scrambled
@@ -114,12 +114,12 @@ def kernel_axes(model: Any, X: Any, wanted: Any, sample_weight: Any) -> KernelAx
             raise ValueError("These rows bring their own weights: give sample_weight to gm.scan.")
         block = X.collect()
         X, weight = block.X, block.weight
-    kernel = kernel_of(model.kernel).fitted(X)
+    if sample_weight is not None:
+        weight = point_weights(X, sample_weight)
+    kernel = kernel_of(model.kernel).fitted(X, weight)
     refuse_invalid(kernel, X)
     points = read_points(model, X, kernel, reset=True)
     inputs = vectors(X) if is_table(X) and not is_matrix(kernel) else points if isinstance(points, Vectors) else None
-    if sample_weight is not None:
-        weight = scan(np.zeros((len(points), 1)), sample_weight=sample_weight).collect().weight
     if weight is not None and not weight.all():
         used = np.flatnonzero(weight)
         points, weight = alone(points[used]), weight[used]

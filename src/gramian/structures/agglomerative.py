@@ -146,7 +146,7 @@ class Agglomerative(ClusterTree):
             return vectors(given), weight
         if is_matrix(kernel) and self.n_features_in_ != len(kernel.points(given)):
             raise ValueError(f"A matrix of the kernel must be square; X has shape {np.shape(given)}.")
-        self.kernel_ = kernel.fitted(given)
+        self.kernel_ = kernel.fitted(given, weight)
         refuse_invalid(self.kernel_, given)
         self._space = OfKernel(self.kernel_)
         return self.kernel_.points(given), weight

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from gramian import parameters
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
-from gramian.kernels.reading import refuse_invalid
+from gramian.kernels.reading import point_weights, refuse_invalid
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
@@ -72,7 +72,7 @@ class KernelFit:
         if isinstance(X, Rows):
             block = X.collect()
             X, sample_weight = block.X, block.weight
-        model.kernel_ = kernel_of(model.kernel).fitted(X)
+        model.kernel_ = kernel_of(model.kernel).fitted(X, point_weights(X, sample_weight))
         refuse_invalid(model.kernel_, X)
         points = self.read(X, reset=True)
         rows = scan(np.zeros((len(points), 1)), sample_weight=sample_weight)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.named import kernel_of
-from gramian.kernels.reading import is_matrix, refuse_invalid
+from gramian.kernels.reading import is_matrix, point_weights, refuse_invalid
 from gramian.rows import Rows, scan
 from gramian.structures.structure import Structure
 
@@ -46,7 +46,7 @@ class KernelPoint(Structure):
         if isinstance(X, Rows):
             block = X.collect()
             X, sample_weight = block.X, block.weight
-        kernel = kernel_of(self.kernel).fitted(X)
+        kernel = kernel_of(self.kernel).fitted(X, point_weights(X, sample_weight))
         refuse_invalid(kernel, X)
         points = kernel.points(X)
         weight = scan(np.zeros((len(points), 1)), sample_weight=sample_weight).collect().weight
