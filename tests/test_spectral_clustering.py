@@ -272,7 +272,7 @@ def test_few_rows_and_few_clusters():
     assert gm.SpectralClustering("auto").fit(X[:1]).n_clusters_ == 1
     with pytest.raises(ValueError, match="n_clusters is 7, and there are only 6 rows"):
         gm.SpectralClustering(7).fit(X)
-    with pytest.warns(gm.ConvergenceWarning, match="only 2 clusters"):
+    with pytest.warns(gm.ConvergenceWarning, match="only 2 of the 10 rows are distinct"):
         model = gm.SpectralClustering(3, kernel=RBF(1.0)).fit(np.repeat([[0.0], [1.0]], 5, axis=0))
     assert set(model.labels_) == {0, 1}
 

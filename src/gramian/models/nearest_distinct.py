@@ -7,11 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian.rows.hashes import row_hashes as _hashes
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,30 +72,6 @@ def nearest_of_each(distance: Floats, index: Ints, counts: Ints, k: int) -> Ints
     """
     order = np.lexsort((index, distance, np.repeat(np.arange(len(counts)), counts)))
     return order[(np.cumsum(counts) - counts)[:, None] + np.arange(k)]
-
-
-def _hashes(T: Any) -> Words:
-    """One number a row, equal for equal rows."""
-    if sp.issparse(T):
-        cells = _mixed(_bits(T.data) ^ _mixed(T.indices.astype(np.uint64) + np.uint64(1)))
-        total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(cells, dtype=np.uint64)])
-        return total[T.indptr[1:]] - total[T.indptr[:-1]]
-    found = np.zeros(len(T), dtype=np.uint64)
-    keys = _mixed(np.arange(1, T.shape[1] + 1, dtype=np.uint64))
-    for j, key in enumerate(keys):
-        found += _mixed(_bits(T[:, j]) ^ key)
-    return found
-
-
-def _bits(values: Floats) -> Words:
-    return (values + 0.0).view(np.uint64)  # so that −0 is 0
-
-
-def _mixed(words: Words) -> Words:
-    """Words in which every bit depends on every bit given."""
-    words = (words ^ (words >> np.uint64(32))) * np.uint64(ODD)
-    words = (words ^ (words >> np.uint64(32))) * np.uint64(ODD)
-    return words ^ (words >> np.uint64(32))
 
 
 def _differ(T: Any, other: Ints) -> bool:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian import parameters
 from gramian._charted import Charted
 from gramian._outlying import Outlying
-from gramian.clusters import numbered
+from gramian.clusters import KnownRows, numbered
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import is_table
 from gramian.kernels.reading import is_matrix
@@ -147,6 +147,8 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         if k is not None and k > n:
             raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
         graph = self._graph(given, weight)
+        self._known = KnownRows.of(self._comparable(given))
+        k = self._at_most_distinct(k)
         problem = Relaxation(graph, self.cut)
         values, U, labels = self._solve(problem, k, given)
         k = U.shape[1]
@@ -163,6 +165,8 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
         table = None if self._is_given() or not hasattr(given, "shape") else taken(given, self._counted)
+        if n == n_all and not self._is_given():  # points of a given matrix are told apart by their places
+            labels = self._known.together(labels, graph.weight)
         labels, self._order = numbered(labels, graph.weight, table)
         self.n_clusters_ = len(self._order)
         if self.n_clusters_ < k:
@@ -174,7 +178,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.eigenvalues_, self.embedding_ = values, H
         self._judge(problem, U, labels)
         self._remember(given, U, values[:k], problem.degree, graph.weight)
-        self._ties = (graph.K @ graph.weight - graph.K.diagonal()) / graph.weight.sum()
+        self._set_own(graph, weight)
+        self._scores = np.empty(n_all)
+        self._scores[self._counted] = graph.K @ graph.weight / graph.weight.sum() - self._own[self._counted]
         self.__dict__.pop("affinity_", None)
         if self.keep_affinity:
             self.affinity_ = graph.K
@@ -183,7 +189,25 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         if n < n_all:
             rest = np.setdiff1d(np.arange(n_all), self._counted)
             self.labels_[rest] = self._assigned(self._embedded(taken(given, rest)))
+            if not self._is_given():
+                self.labels_ = self._known.together(self.labels_, weight)
+            self._scores[rest] = self._scored(taken(given, rest))
         return self
+
+    def _comparable(self, given: Any) -> Any:
+        """Points as they are found again."""
+        return given[:, self._counted] if self._is_given() else given
+
+    def _at_most_distinct(self, k: int | None) -> int | None:
+        distinct = len(np.unique(self._known.group[self._counted]))
+        if k is not None and k > distinct and not self._is_given():
+            warn_user(
+                f"n_clusters is {k}, and only {distinct} of the {len(self._counted)} rows are distinct: there are at "
+                f"most {distinct} clusters.",
+                ConvergenceWarning,
+            )
+            return distinct
+        return k
 
     def _check(self) -> int | None:
         parameters.choice("cut", self.cut, CUTS)
@@ -319,24 +343,38 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
-        return self._assigned(self._embedded(given))
+        place = self._known.find(self._comparable(given))
+        labels = self.labels_[place]
+        if (new := np.flatnonzero(place < 0)).size:
+            labels[new] = self._assigned(self._embedded(taken(given, new)))
+        return labels
 
     def score_samples(self, X: Any) -> Floats:
         """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
-        farthest of them."""
+        farthest of them. A row of the fit has no affinity to itself, and is no neighbour of its own."""
         check_is_fitted(self)
-        given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        return self._scored(finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X)
+
+    def _scored(self, given: Any) -> Floats:
+        place = self._known.find(self._comparable(given))
         if self.neighbors is not None:
-            return -nearest(self._home, given, self.neighbors)[0][:, -1]
-        return np.asarray(self._affinities(given, self._weights[:, None])[:, 0] / self._weights.sum())
+            away = nearest(self._home, given, self.neighbors + 1)[0]
+            return -np.where(place < 0, away[:, -2], away[:, -1])
+        mean = self._affinities(given, self._weights[:, None])[:, 0] / self._weights.sum()
+        return np.asarray(mean - np.where(place < 0, 0.0, self._own[place]))
+
+    def _set_own(self, graph: Graph, weight: Floats) -> None:
+        """The part of the mean affinity of every row of the fit that is its affinity to itself, counted once."""
+        found = np.zeros(len(self._known.first))
+        found[self._known.group[self._counted]] = graph.K.diagonal()
+        self._own = found[self._known.group] * np.minimum(self._known.weight(weight), 1.0) / weight.sum()
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
-        """Each row of the fit without itself; rows of weight zero have a score that nothing is below."""
         if self.neighbors is not None:
-            return -nearest(self._home, self._home, self.neighbors + 1)[0][:, -1], None
-        scores, weight = np.full(len(self.labels_), np.inf), np.zeros(len(self.labels_))
-        scores[self._counted], weight[self._counted] = self._ties, self._weights
-        return scores, weight
+            return self._scored(self._home), None
+        weight = np.zeros(len(self.labels_))
+        weight[self._counted] = self._weights
+        return self._scores, weight
 
     def _affinities(self, given: Any, columns: Floats) -> Floats:
         """Affinities of new points to the rows of the fit, times columns."""
@@ -348,8 +386,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         """Rows of the embedding of new points."""
         columns = np.column_stack([self._coef, self._weights])
         if self.neighbors is not None:
-            distance, index = nearest(self._home, given, self.neighbors)
-            found = columns[index].sum(axis=1)
+            found = columns[nearest(self._home, given, self.neighbors)[1]].sum(axis=1)
         else:
             found = self._affinities(given, columns)
         H, degree = found[:, :-1], found[:, -1:]
@@ -358,9 +395,6 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         else:
             under = degree - self._values
             H = np.divide(H, under, out=np.zeros_like(H), where=np.abs(under) > 1e-300)
-        if self.neighbors is not None:
-            same = distance[:, 0] == 0
-            H[same] = self.embedding_[index[same, 0]]
         return H
 
     def _assigned(self, H: Floats) -> Ints:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gramian.kernels.base import Kernel
 from gramian.kernels.named import kernel_of
 from gramian.rows import parallel_map, thread_count
+from gramian.spectral.classical import power_of_two
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -123,6 +124,12 @@ def of_neighbors(X: Any, count: int) -> Graph:
 
 def nearest(X: Any, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:
     """Distances and numbers (m, count) of the rows of X that are nearest to those of Q, growing."""
+    unit = power_of_two(
+        max(float(np.abs(each.data if sp.issparse(each) else each).max(initial=0.0)) for each in (X, Q))
+    )
+    if not 2.0**-200 < unit < 2.0**200:  # squares stay in range
+        distance, index = nearest(X / unit, Q / unit, count, metric)
+        return distance * unit, index
     if not sp.issparse(X) and X.shape[1] <= TREE_COLUMNS and metric == "euclidean":
         from scipy.spatial import cKDTree
 

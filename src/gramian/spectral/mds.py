@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 METHODS = ("classical", "smacof")
 KINDS = ("euclidean", "precomputed")
 STARTS = ("classical", "random")
+BEYOND = "Squares of the distances are beyond the range of numbers; the places are right."
 RESIDUAL = 1e-9
 SYMMETRIC = 1e-8
 
@@ -165,6 +166,8 @@ class MDS(Embedding):
                 f"The least eigenvalue is {found.least:.3g}: no points in any space have these distances, and "
                 'method="smacof" fits them better.'
             )
+        if not np.isfinite(found.eigenvalues).all():
+            notes.append(BEYOND)
         self.certificate_ = Certificate(
             "eigen-residual", found.residual, RESIDUAL, found.residual <= RESIDUAL, None, None,
             "distances" if given else "rows", note=" ".join(notes),
@@ -203,6 +206,7 @@ class MDS(Embedding):
         value = problem.gradient(places)
         self.certificate_ = Certificate(
             "gradient", value, tol, value <= tol, None, None, "distances", convex=False,
+            note="" if np.isfinite(self.stress_) else BEYOND,
         )  # fmt: skip
         self.solver_ = Solver(
             "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"

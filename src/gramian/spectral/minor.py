@@ -91,6 +91,8 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         note = ""
         if exact > count:
             note = f"All rows satisfy {exact} such equations: these are {count} of them, not the only ones."
+        if not np.isfinite(self.objective_):
+            note = f"{note} The variances are beyond the range of numbers; the equations are right.".strip()
         self.certificate_ = Certificate(
             kind="eigen-residual",
             value=found.residual,

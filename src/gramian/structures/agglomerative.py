@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
+from gramian.clusters import KnownRows
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import is_matrix, refuse_invalid
@@ -16,6 +17,7 @@ from gramian.rows.columns import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.linkage import METHODS, OfKernel, Plain, linkage_of
 from gramian.structures.point import Point
+from gramian.structures.structure import refuse_kernel_out_of_range, refuse_unusable
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -101,7 +103,8 @@ class Agglomerative(ClusterTree):
         parameters.choice("linkage", self.linkage, METHODS)
         for name in ("centers_", "structures_", "kernel_"):
             self.__dict__.pop(name, None)
-        points, weight = self._read(X, sample_weight)
+        points, weight, given = self._read(X, sample_weight)
+        self._known, self._leaf_weight = KnownRows.of(given), weight
         self._leaf = np.arange(len(points))
         self._weight = None
         self._left_out = None
@@ -114,26 +117,28 @@ class Agglomerative(ClusterTree):
         n = len(points)
         self._refuse_more(k, n)
         self._points = points
-        self.merges_ = linkage_of(points, self.linkage, self._weight, self._space)
+        group = self._known.group[self._leaf >= 0]
+        self.merges_ = linkage_of(points, self.linkage, self._weight, self._space, group)
         self.heights_ = self.merges_[:, 2]
         if auto:
             k = widest_gap(self.heights_)
         elif height is not None:
             k = count_at(self.heights_, height)
         assert k is not None
-        self._warn_of_equal_rows(k)
-        self._cut_at(k)
+        self._cut_at(self._at_most_distinct(k, len(np.unique(group))))
         self._describe()
         return self
 
-    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None]:
-        """Points and weights; sets the space, and what is known of the columns."""
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None, Any]:
+        """Points, weights and what was given; sets the space, and what is known of the columns."""
         kernel = None if self.kernel is None else kernel_of(self.kernel)
         if kernel is None or isinstance(X, Rows) or is_table(X):
             rows = fit_rows(self, X, sample_weight)
             block = rows.collect()
             if not np.isfinite(block.X.data if sp.issparse(block.X) else block.X).all():
                 rows.refuse_nonfinite()
+            if self.linkage == "ward" and kernel is None:
+                refuse_unusable(rows, missing=False)
             weight = block.weight
             given = block.X if kernel is None or isinstance(X, Rows) else X
         else:
@@ -143,23 +148,25 @@ class Agglomerative(ClusterTree):
             weight = scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
         if kernel is None:
             self._space = Plain()
-            return vectors(given), weight
+            points = vectors(given)
+            return points, weight, points.X
         if is_matrix(kernel) and self.n_features_in_ != len(kernel.points(given)):
             raise ValueError(f"A matrix of the kernel must be square; X has shape {np.shape(given)}.")
         self.kernel_ = kernel.fitted(given, weight)
         refuse_invalid(self.kernel_, given)
         self._space = OfKernel(self.kernel_)
-        return self.kernel_.points(given), weight
+        points = self.kernel_.points(given)
+        refuse_kernel_out_of_range(self.kernel_.diag(points), given)
+        return points, weight, vectors(given).X if is_table(given) else given
 
-    def _warn_of_equal_rows(self, k: int) -> None:
-        n = len(self._points)
-        if k > 1 and self.heights_[n - k] == 0:
-            distinct = count_at(self.heights_, 0.0)
+    def _at_most_distinct(self, k: int, distinct: int) -> int:
+        if k > distinct:
             warn_user(
-                f"n_clusters is {k}, and only {distinct} of the {n} rows are distinct: equal rows are in different "
-                f"clusters. Ask for at most {distinct}.",
+                f"n_clusters is {k}, and only {distinct} of the {len(self._points)} rows are distinct: there are "
+                f"{distinct} clusters.",
                 ConvergenceWarning,
             )
+        return min(k, distinct)
 
     def _describe(self) -> None:
         """Centres, objective, certificate and solver of the tree as it is cut."""
@@ -171,8 +178,7 @@ class Agglomerative(ClusterTree):
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
             self.structures_ = [Point().through(center) for center in self.centers_]
         if self.linkage == "ward":
-            with np.errstate(over="ignore", under="ignore"):
-                self.objective_ = float(0.5 * (made**2).sum())
+            self.objective_ = float(0.5 * (made**2).sum())
         elif self.linkage == "single":
             self.objective_ = float(made.sum())
         else:
@@ -226,40 +232,55 @@ class Agglomerative(ClusterTree):
     def predict(self, X: Any) -> Ints:
         """The cluster (n,) that is nearest to each row by the linkage, the row being a cluster of its own, of weight 1.
 
-        Rows of the fit keep their cluster with single linkage; with others a row may be nearer to another one.
+        Rows of the fit keep their cluster, though by linkages other than single they may be nearer to another one.
         """
-        return self._assigned(self._new_points(X), self.labels_[self._leaf >= 0])
+        points, place = self._new_points(X)
+        labels = self.labels_[place]
+        if (new := np.flatnonzero(place < 0)).size:
+            labels[new] = self._assigned(points[new], self.labels_[self._leaf >= 0])
+        return labels
 
     def score_samples(self, X: Any) -> Floats:
-        """−1 times the distance from the nearest row of the fit: the height at which each row would join the tree."""
-        return self._scored(self._new_points(X), alone=False)
+        """−1 times the distance from the nearest row of the fit: the height at which each row would join the tree.
+
+        A row of the fit has the distance from the nearest other one.
+        """
+        return self._scored(*self._new_points(X))
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
-        found = self._scored(self._points, alone=True)
+        place = self._known.first[self._known.group]
+        found = self._scored(self._points, place[self._leaf >= 0])
         if self._weight is None:
             return found, None
-        found[self._weight > 1] = 0.0  # a row that is there more than once has itself beside it
-        return self._of_all(found, self._scored(self._left_out, alone=False))
+        return self._of_all(found, self._scored(self._left_out, place[self._leaf < 0]))
 
-    def _scored(self, points: Any, alone: bool) -> Floats:
-        """Of points, or of the rows of the fit, each without itself."""
+    def _scored(self, points: Any, place: Ints) -> Floats:
+        """Of points that are equal to the rows of the fit at `place`, or to none (−1); these without themselves."""
         size = max(CELLS // len(self._points), 1)
+        weight = np.where(place < 0, 0.0, self._known.weight(self._leaf_weight)[place])
+        leaves = self._of_groups(self._leaf[self._leaf >= 0])
+        itself = np.where((weight > 0) & (weight <= 1), leaves[self._known.group[place]], -1)
 
         def part(start: int) -> Floats:
             D = self._space.distances(points[start : start + size], self._points)
-            if alone and len(self._points) > 1:
-                D[np.arange(len(D)), np.arange(start, start + len(D))] = np.inf
+            own = itself[start : start + size]
+            if len(self._points) > 1:
+                D[own >= 0, own[own >= 0]] = np.inf
+            D[weight[start : start + size] > 1] = 0.0  # a row that is there more than once has itself beside it
             return np.asarray(-D.min(axis=1))
 
         return np.concatenate([np.zeros(0), *parallel_map(part, range(0, len(points), size))])
 
-    def _new_points(self, X: Any) -> Any:
+    def _new_points(self, X: Any) -> tuple[Any, Ints]:
+        """New points, and the rows of the fit that they are equal to."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
             given: Any = new_rows(self, X)
             block = given.collect()
             if not np.isfinite(block.X.data if sp.issparse(block.X) else block.X).all():
                 given.refuse_nonfinite()
+            if self.linkage == "ward" and isinstance(self._space, Plain):
+                refuse_unusable(given, missing=False)
             given = block.X if isinstance(X, Rows) or isinstance(self._space, Plain) else X
         else:
             given = X
@@ -268,13 +289,26 @@ class Agglomerative(ClusterTree):
                 "A precomputed matrix says nothing of k(x, x) of new rows: their distances are not known. Fit with the "
                 "kernel itself to predict."
             )
-        return vectors(given) if isinstance(self._space, Plain) else self._space.kernel.points(given)
+        if isinstance(self._space, Plain):
+            points = vectors(given)
+            return points, self._known.find(points.X)
+        return self._space.kernel.points(given), self._known.find(vectors(given).X if is_table(given) else given)
 
     def _table(self) -> Any:
         return self._points.X if isinstance(self._space, Plain) else None
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
-        return self._assigned(self._left_out, labels)
+        found = self._of_groups(labels)[self._known.group[rows]]
+        if (new := np.flatnonzero(found < 0)).size:
+            assert self._left_out is not None
+            found[new] = self._assigned(self._left_out[new], labels)
+        return found
+
+    def _of_groups(self, counted: Ints) -> Ints:
+        """What rows that count have, by groups of equal rows; −1 of rows that do not."""
+        found = np.full(len(self._known.first), -1)
+        found[self._known.group[self._leaf >= 0]] = counted
+        return found
 
     def _assigned(self, points: Any, labels: Ints) -> Ints:
         """The nearest cluster of each point."""

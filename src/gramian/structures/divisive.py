@@ -15,6 +15,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.agglomerative import means_of
 from gramian.structures.linkage import in_range
 from gramian.structures.point import Point
+from gramian.structures.structure import refuse_unusable
 from gramian.structures.tree import ClusterTree, count_at, widest_gap
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -176,8 +177,7 @@ class Divisive(ClusterTree):
         self.heights_ = self.merges_[:, 2]
 
     def _in_units(self, squares: Any) -> Any:
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(squares, 2 * self._exponent)
+        return np.ldexp(squares, 2 * self._exponent)
 
     def _describe(self, X: Floats, weight: Floats) -> None:
         labels = self.labels_[self._leaf >= 0]
@@ -253,6 +253,5 @@ def _dense(rows: Rows) -> Floats:
             "Divisive splits dense rows, and sparse data was passed: give X.toarray(), or gm.Agglomerative, which "
             "takes sparse rows."
         )
-    if not np.isfinite(X).all():
-        rows.refuse_nonfinite()
+    refuse_unusable(rows, missing=False)
     return np.ascontiguousarray(X, dtype=np.float64)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from gramian import parameters
+from gramian.clusters import KnownRows
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import point_weights, refuse_invalid
@@ -21,6 +22,7 @@ from gramian.structures.kernel_point import KernelPoint
 from gramian.structures.passes import State
 from gramian.structures.point import Point
 from gramian.structures.restarts import Search
+from gramian.structures.structure import refuse_kernel_out_of_range
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -56,6 +58,12 @@ class KernelFit:
                 self.model.n_features_in_ = vectors(X).d
         return self.model.kernel_.points(X)
 
+    @staticmethod
+    def comparable(X: Any) -> Any:
+        """Points as they are found again: rows of numbers, or what the kernel compares."""
+        X = X.collect().X if isinstance(X, Rows) else X
+        return vectors(X).X if is_table(X) else X
+
     @single_threaded_blas()
     def fit(self, X: Any, sample_weight: Any) -> None:
         model = self.model
@@ -75,6 +83,7 @@ class KernelFit:
         model.kernel_ = kernel_of(model.kernel).fitted(X, point_weights(X, sample_weight))
         refuse_invalid(model.kernel_, X)
         points = self.read(X, reset=True)
+        refuse_kernel_out_of_range(model.kernel_.diag(points), X)
         rows = scan(np.zeros((len(points), 1)), sample_weight=sample_weight)
         given = rows.collect().weight
         weight = np.ones(len(points)) if given is None else np.asarray(given, dtype=np.float64)
@@ -94,6 +103,9 @@ class KernelFit:
             starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
             tries = (engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol) for _ in range(starts))
             best = min(tries, key=lambda found: found.value)
+        model._known = known = KnownRows.of(self.comparable(X))
+        if (labels := known.together(best.labels, weight)) is not best.labels:
+            best = engine.judged(np.unique(labels, return_inverse=True)[1], best)
         self._take(engine, best, given)
 
     def _chosen(self, engine: "_Engine", used: int, rng: np.random.Generator) -> tuple[_Found, Choice]:
@@ -136,7 +148,7 @@ class KernelFit:
             model.structures_.append(each.mean_of(engine.points, engine.weight * (labels == j), found.norms[old]))
         model._state = State(model.structures_, np.full(len(owned), 1.0 / len(owned)))
         model._rule, model._missing = Nearest(), False
-        model._scores = -again[np.arange(len(labels)), found.labels]
+        model._scores = -again[np.arange(len(labels)), found.labels][model._known.first[model._known.group]]
         model._row_weight = given
         model.objective_ = value
         model.history_, model.n_iter_ = found.history, len(found.history) - 1
@@ -225,6 +237,12 @@ class _Engine:
                 break
             labels, before = self._filled(new, losses, k), value
         return _Found(labels, value, losses[rows, labels], norms, history, done)
+
+    def judged(self, labels: Ints, before: _Found) -> _Found:
+        """Other labels at the end of a run."""
+        losses, norms, _ = self.losses(labels, int(labels.max()) + 1)
+        own = losses[np.arange(len(labels)), labels]
+        return replace(before, labels=labels, value=float(self.weight @ own), own=own, norms=norms)
 
     def along(self, most: int, model: Any, rng: np.random.Generator) -> list[_Found]:
         """Fits for 1, 2, … clusters, as many as points differ: from the one before and one point more, or afresh."""

@@ -119,7 +119,17 @@ class KMeans(DistanceModel):
         if self.kernel is None:
             return super().predict(X)
         points = KernelFit(self).read(X, reset=False)
-        return np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
+        place = self._known.find(KernelFit.comparable(X))
+        nearest = np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
+        return np.where(place < 0, nearest, self.labels_[place])
+
+    def score_samples(self, X: Any) -> Floats:
+        """−1 times the squared distance of each row from the nearest mean, with a kernel in its feature space."""
+        found = super().score_samples(X)
+        if self.kernel is None:
+            return found
+        place = self._known.find(KernelFit.comparable(X))
+        return np.where(place < 0, found, self._scores[place])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from gramian.kernels.points import Vectors
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 METHODS = ("single", "complete", "average", "ward")  # in the order of the compiled loops
 PANEL = 64  # rows of distances at a time
@@ -35,8 +36,16 @@ class OfKernel:
         return np.sqrt(np.maximum(D, 0.0, out=D), out=D)
 
 
-def linkage_of(points: Any, method: str, weight: Floats | None = None, space: Plain | OfKernel | None = None) -> Floats:
+def linkage_of(
+    points: Any,
+    method: str,
+    weight: Floats | None = None,
+    space: Plain | OfKernel | None = None,
+    group: Ints | None = None,
+) -> Floats:
     """Merges (n − 1, 4) in SciPy's form, heights growing: the clusters merged, their distance, and rows inside.
+
+    Points of the same `group` are equal, whatever rounding says of their distance.
 
     Single linkage of dense rows is a minimum spanning tree, and Ward's method needs only centroids: neither keeps
     distances. The others, and all of sparse rows or in a kernel's features, keep one n × n matrix.
@@ -59,6 +68,9 @@ def linkage_of(points: Any, method: str, weight: Floats | None = None, space: Pl
         pairs, heights = ward_chain(X, weight)
     else:
         D = _matrix(points, space)
+        if group is not None and len(starts := np.unique(group, return_index=True)[1]) < n:
+            for i in np.setdiff1d(np.arange(n), starts):
+                D[i, group == group[i]] = D[group == group[i], i] = 0.0
         if method == "ward":
             for i in range(n):
                 D[i] *= D[i] * (2.0 * weight[i] * weight / (weight[i] + weight))
@@ -71,7 +83,7 @@ def in_range(X: Floats) -> tuple[Floats, int]:
     """Rows times a power of two where their squares would leave the range of numbers, and its exponent."""
     largest = float(np.abs(X).max(initial=0.0))
     exponent = int(np.frexp(largest)[1])
-    if abs(exponent) < 400:
+    if abs(exponent) < 200:  # fourth powers stay in range
         return np.ascontiguousarray(X), 0
     return np.ascontiguousarray(np.ldexp(X, -exponent)), exponent
 

@@ -14,12 +14,12 @@ from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.columns import fit_rows, new_rows
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
-from gramian.solvers.lloyd import nearest
+from gramian.solvers.lloyd import EXACT, nearest
 from gramian.structures.assignments import Assignment
 from gramian.structures.choice import Choice, Task, chosen
 from gramian.structures.gaussian import column_moments
 from gramian.structures.loop import Outcome, costs
-from gramian.structures.means import are_means, is_dense
+from gramian.structures.means import MeansLoop, are_means, is_dense
 from gramian.structures.passes import State
 from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
@@ -149,8 +149,10 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         loop.certify(outcome)
         self._state, self._loop_variance = outcome.state, search.variance
         self.structures_ = outcome.state.structures
-        self.labels_ = loop.labels
-        self._scores = loop.scores
+        if isinstance(loop, MeansLoop):
+            self.labels_, self._scores = loop.labels, loop.scores
+        else:
+            self.labels_, self._scores = self._labels_and_scores(rows)
         self._row_weight = np.concatenate(rows.sum(lambda block: [weights(block)])) if rows.weighted else None
         self.objective_ = float(outcome.value)
         self.n_clusters_ = len(self.structures_)
@@ -207,8 +209,9 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     def _each(self, X: Any, f: Any) -> Any:
         """f(losses (m, k), rows of the block) for every block, joined in the order of the rows."""
-        rows = self._new(X)
+        return self._each_of(self._new(X), f)
 
+    def _each_of(self, rows: Rows, f: Any) -> Any:
         def leaf(block: Block) -> list[Any]:
             given = dense(block.X)
             return [f(np.column_stack([each.loss(given) for each in self.structures_]), given)]
@@ -225,16 +228,29 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             return found[0]
         return self._each(X, lambda losses, _: self._costs(losses).argmin(axis=1))
 
+    def _labels_and_scores(self, rows: Rows) -> tuple[Ints, Floats]:
+        """Of the rows of the fit, by the same sums as of new ones."""
+
+        def both(losses: Floats, _: Any) -> Floats:
+            owners = self._costs(losses).argmin(axis=1)
+            return np.column_stack([owners, self._fits(losses)])
+
+        found = self._each_of(rows, both)
+        return found[:, 0].astype(np.int64), np.ascontiguousarray(found[:, 1])
+
+    def _fits(self, losses: Floats) -> Floats:
+        if not self._rule.soft:
+            return -losses.min(axis=1)
+        from scipy.special import logsumexp
+
+        return np.asarray(logsumexp(-self._costs(losses), axis=1))
+
     def score_samples(self, X: Any) -> Floats:
         """How well each row fits: its log density, or −1 times its loss (the squared distance); higher is better."""
         check_is_fitted(self)
         if (found := self._nearest_mean(X)) is not None:
             return -found[1]
-        if not self._rule.soft:
-            return self._each(X, lambda losses, _: -losses.min(axis=1))
-        from scipy.special import logsumexp
-
-        return self._each(X, lambda losses, _: logsumexp(-self._costs(losses), axis=1))
+        return self._each(X, lambda losses, _: self._fits(losses))
 
     def _responsibilities(self, X: Any) -> Floats:
         """Shares of the clusters in each row, (n, k), where rows are shared."""
@@ -254,6 +270,11 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         return self._scores, self._row_weight
+
+    def _score_rounding(self) -> float:
+        if self._rule.soft or self.structures_[0].density or not hasattr(self, "_loop_variance"):
+            return 0.0
+        return EXACT * float(self._loop_variance ** (0.5 * self.structures_[0].power))
 
     def summary(self) -> Summary:
         """Clusters and facts of the fit, as a table."""

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian._charted import Drawn
+from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan
 from gramian.structures.questions import Asking, answered
 
 Floats = NDArray[np.float64]
-SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
+SMALLEST, LARGEST = 1e-150, 1e150  # numbers, the squares of which are added up with all their digits
 
 
 class Structure(Drawn, ABC):
@@ -176,39 +177,53 @@ def dense(X: Any) -> Any:
 
 def refuse_unusable(rows: Rows, missing: bool) -> None:
     """Raise where numbers are infinite or, unless they may be, missing; or where their squares would not be numbers."""
-    low, high = (float(end) for end in rows.sum(lambda block: _Extent(*_extent(block.X, missing))).ends)
-    if not np.isfinite(low) or not np.isfinite(high):
+    sizes = rows.sum(lambda block: _Largest(_largest(block.X, missing))).sizes
+    if not np.isfinite(sizes).all():
         rows.refuse_nonfinite()
-    largest = max(-low, high)
+    largest, column = float(sizes.max()), int(sizes.argmax())
     if largest > LARGEST or 0 < largest < SMALLEST:
+        name = column if rows.names is None else repr(rows.names[column])
         way, square = ("multiply", "zero") if largest < 1 else ("divide", "infinite")
         raise ValueError(
-            f"The largest number of X is {largest:.3g}, the square of which is {square} to the computer: {way} X by a "
-            f"power of ten, so that it lies between {SMALLEST:g} and {LARGEST:g}."
+            f"The largest number of X is {largest:.3g} (column {name}), the square of which is {square} to the "
+            f"computer: {way} X by a power of ten, so that it lies between {SMALLEST:g} and {LARGEST:g}."
+        )
+
+
+def refuse_kernel_out_of_range(squares: Floats, X: Any) -> None:
+    """Raise where k(x, x) of rows of numbers is infinite, or zero to the computer though the rows are not."""
+    if not is_table(X) or SMALLEST**2 <= float(np.abs(squares).max()) <= LARGEST**2:
+        return
+    rows = scan(X)
+    sizes = rows.sum(lambda block: _Largest(_largest(block.X, False))).sizes
+    if sizes.any():
+        name = int(sizes.argmax()) if rows.names is None else repr(rows.names[int(sizes.argmax())])
+        raise ValueError(
+            f"k(x, x) reaches {float(np.abs(squares).max()):.3g}, beyond the range of numbers: rescale X, whose column "
+            f"{name} has the largest number, {sizes.max():.3g}."
         )
 
 
 @dataclass(eq=False)
-class _Extent:
-    low: float
-    high: float
+class _Largest:
+    sizes: Floats
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.low, self.high
-
-    def __add__(self, other: "_Extent") -> "_Extent":
-        return _Extent(float(np.minimum(self.low, other.low)), float(np.maximum(self.high, other.high)))
+    def __add__(self, other: "_Largest") -> "_Largest":
+        return _Largest(np.maximum(self.sizes, other.sizes))
 
 
-def _extent(X: Any, missing: bool) -> tuple[float, float]:
-    """The least and the largest number; not finite where one is not."""
-    values = X.data if sp.issparse(X) else np.asarray(X)
-    if not values.size:
-        return 0.0, 0.0
-    if missing:
-        values = np.where(np.isnan(values), 0.0, values)
-    return float(values.min()), float(values.max())
+def _largest(X: Any, missing: bool) -> Floats:
+    """The largest size of a number of each column; not finite where one is not."""
+    if sp.issparse(X):
+        high, low = (each.toarray().astype(np.float64).reshape(-1) for each in (X.max(axis=0), X.min(axis=0)))
+        found = np.maximum(high, -low)
+    else:
+        values = np.asarray(X)
+        if missing:
+            values = np.where(np.isnan(values), 0.0, values)
+        high, low = (np.asarray(f(values, axis=0, initial=0), dtype=np.float64) for f in (np.max, np.min))
+        found = np.maximum(high, -low)
+    return np.asarray(found, dtype=np.float64)
 
 
 def weights(block: Any) -> Floats:
