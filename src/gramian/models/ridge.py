@@ -135,6 +135,7 @@ class Ridge(Kernelised, InferentialModel):
         self.kernel = kernel
         self.rank = rank
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
         if hasattr(self, "_machine"):
@@ -200,7 +201,6 @@ class Ridge(Kernelised, InferentialModel):
         machine = getattr(self, "_machine", None)
         return super()._dual_points() if machine is None else (machine.points, machine.beta)
 
-    @single_threaded_blas()
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
         parameters.rule(self.rule)

@@ -14,7 +14,7 @@ from gramian.models.linear_classifier import PenalisedClassifier, lengths
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import L2
-from gramian.rows import MemoryRows, Rows
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.strength import strongest
 from gramian.solvers.choose import MOST_COLUMNS
 from gramian.solvers.fit import Fit, say
@@ -72,6 +72,7 @@ class SVC(PenalisedClassifier):
     dual_coef_: Floats
     _waiting: Any
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
         for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):

@@ -13,7 +13,7 @@ from gramian._charted import Charted
 from gramian.kernels.points import alone
 from gramian.kernels.reading import positive_definite
 from gramian.models.kernelised import Kernelised
-from gramian.rows import MemoryRows, Rows
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
 from gramian.selection.splits import fold_weights, plan
@@ -100,6 +100,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVR":
         """Fit to (X, y) or `Rows`."""
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
@@ -247,6 +248,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         self.kernel = kernel
         self.tol = tol
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "OneClassSVM":
         """Fit to the rows of X; y is ignored, as scikit-learn's pipelines give it."""
         nu = parameters.number("nu", self.nu, low=0.0, high=1.0, open_low=True)

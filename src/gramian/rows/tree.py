@@ -5,9 +5,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
-from gramian.rows.cores import single_threaded_blas, thread_count
+from gramian.rows.cores import keep_to_one_thread, single_threaded_blas, thread_count
 
 
 def tree_sum(count: int, leaf: Callable[[int], Any]) -> Any:
@@ -52,10 +53,13 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     """Threads that wait for the next pass: starting them takes longer than a small one."""
     with _making:
         if workers not in _pools:
-            _pools[workers] = ThreadPoolExecutor(
-                workers, thread_name_prefix="gramian", initializer=lambda: setattr(_inside, "a_leaf", True)
-            )
+            _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="gramian", initializer=_enter_leaf)
         return _pools[workers]
+
+
+def _enter_leaf() -> None:
+    _inside.a_leaf = True
+    keep_to_one_thread()
 
 
 def _in_order(pool: ThreadPoolExecutor, task: Callable[[int], Any], count: int, ahead: int) -> Iterator[Any]:
@@ -63,7 +67,9 @@ def _in_order(pool: ThreadPoolExecutor, task: Callable[[int], Any], count: int, 
     waiting: deque[Future[Any]] = deque()
     try:
         for index in range(count):
-            waiting.append(pool.submit(task, index))
+            waiting.append(
+                pool.submit(copy_context().run, task, index)
+            )  # np.errstate and muted warnings hold there too
             if len(waiting) >= ahead:
                 yield waiting.popleft().result()
         while waiting:
