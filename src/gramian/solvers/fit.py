@@ -147,10 +147,15 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
 
 
 def _settled(problem: Problem, theta: Floats) -> Floats:
-    """Of several classes: intercepts, and coefficients without a penalty, that sum to zero; no prediction changes."""
-    if problem.m == 1:
+    """θ among those with the same predictions: coefficients of constant columns at the minimum of their penalty; of
+    several classes intercepts, and coefficients without a penalty, that sum to zero.
+    """
+    if problem.m == 1 and not problem.constant.any():
         return theta
     found = theta.copy()
+    found[:, : problem.d] = problem.of_constants(theta[:, : problem.d] * problem.inverse) * problem.scale
+    if problem.m == 1:
+        return found
     if problem.parts is not None and problem.parts.smooth and not problem.square.any():
         found[:, : problem.d] -= found[:, : problem.d].mean(axis=0)
     if problem.intercept:

@@ -124,6 +124,21 @@ class Problem(Table):
 
     # the penalty in θ
 
+    def of_constants(self, coef: Floats) -> Floats:
+        """Coefficients (m, d) with those of constant columns at the minimum of the penalty, given the others.
+
+        That is 0, or the bound nearest to it; a Tikhonov matrix that couples columns has a value of its own, and an
+        unknown penalty keeps what the solver found.
+        """
+        if self.parts is None:
+            return coef
+        found = np.clip(np.where(self.constant, 0.0, coef), self.parts.low, self.parts.high)
+        if self.parts.square.ndim == 2 and self.alpha > 0:
+            k, v = np.flatnonzero(self.constant), np.flatnonzero(~self.constant)
+            S = self.parts.square
+            found[:, k] = -(coef[:, v] @ S[np.ix_(v, k)]) @ np.linalg.pinv(S[np.ix_(k, k)], hermitian=True)
+        return np.where(self.constant, found, coef)
+
     @cached_property
     def square(self) -> Floats:
         """alpha · S: (d,), or (d, d) for Tikhonov's."""

@@ -50,18 +50,36 @@ class Penalty:
     matrix: Floats | None = None
     standardize: bool = False
 
-    def root(self, q: "Quadratic | Factor", deviations: Floats, alpha: float) -> Floats:
-        """Γ with ΓᵀΓ = alpha · W · P, for the columns divided by 2**x; what is beyond the float range is cut there."""
+    def root(self, q: "Quadratic | Factor", deviations: Floats, alpha: float, *, whole: bool = False) -> Floats:
+        """Γ with ΓᵀΓ = alpha · W · P, for the columns divided by 2**x; what is beyond the float range is cut there.
+
+        Constant columns are left out, their coefficients at the minimum of the penalty given the others (`fill`);
+        `whole` keeps them.
+        """
         strength = np.sqrt(alpha) * np.sqrt(q.weight)
         with np.errstate(over="ignore"):
             if self.matrix is not None:
-                root = np.ldexp(strength * self.matrix, -q.x[None, :])
+                matrix = self.matrix
+                if q.constant.any() and not whole:
+                    still = matrix[:, q.constant]
+                    matrix = matrix - still @ (np.linalg.pinv(still) @ matrix)
+                root = np.ldexp(strength * matrix, -q.x[None, :])
             else:
                 size = np.ones(q.d) if self.diagonal is None else np.sqrt(self.diagonal)
                 measure = deviations if self.standardize else np.ldexp(1.0, -np.clip(q.x, -1000, 1000))
                 root = np.diag(strength * size * measure)
-        root[:, q.constant] = 0.0
+        if not whole or self.matrix is None:
+            root[:, q.constant] = 0.0
         return np.clip(root, -LARGEST, LARGEST)
+
+    def fill(self, constant: NDArray[np.bool_], coef: Floats) -> Floats:
+        """Coefficients (…, d, t) with those of constant columns where a matrix is least, given the others, or 0."""
+        if self.matrix is None or not constant.any():
+            return coef
+        found = coef.copy()
+        follow = np.linalg.pinv(self.matrix[:, constant]) @ self.matrix[:, ~constant]
+        found[..., constant, :] = -(follow @ coef[..., ~constant, :])
+        return found
 
     def gram(self, q: "Quadratic", alpha: float) -> Floats:
         """alpha · W · P for the columns divided by 2**x."""
@@ -268,6 +286,7 @@ def _solution(
 ) -> Solution:
     d = q.d
     mean = factor.mean
+    coef = penalty.fill(q.constant, coef) if alpha else coef
     intercept = np.asarray(mean[d:] - mean[:d] @ coef, dtype=np.float64) if q.intercept else np.zeros(len(q.y))
     F = np.ldexp(factor.inverse(), (plain.x - factor.x)[:, None])  # FFᵀ = (G + λP)⁻¹ for the columns of q
     if alpha == 0:
@@ -277,7 +296,7 @@ def _solution(
         K = plain.R @ F
         hat = K.T @ K
         df = float(2.0 * np.trace(hat) - (hat**2).sum())
-        spread = F @ K.T
+        spread = np.ldexp(penalty.fill(q.constant, np.ldexp(F @ K.T, -q.x[:, None])), q.x[:, None])
     with np.errstate(over="ignore"):
         if residual is None:
             residual = np.ldexp(np.diagonal(plain.residual(coef)), 2 * q.y)
@@ -310,11 +329,14 @@ def _certificate(
     z = np.ldexp(coef, q.x[:, None] - q.y[None, :])
     gradient = plain.R.T @ (plain.C - plain.R @ z)
     size = np.sqrt(np.diagonal(q.G))[:, None] * np.sqrt(np.diagonal(q.yy))[None, :]
-    if alpha:
-        pull = penalty.gram(q, alpha) @ z
-        gradient = gradient - pull
-        size = size + np.abs(pull)
     gradient[q.constant] = 0.0
+    if alpha:
+        root = penalty.root(q, np.sqrt(np.diagonal(q.G) / q.weight), alpha, whole=True)
+        shrunk = root @ z
+        gradient = gradient - root.T @ shrunk
+        size = size + (
+            np.abs(root.T @ shrunk) if penalty.matrix is None else np.abs(root).T @ (np.abs(root) @ np.abs(z))
+        )
     value = float(np.max(np.abs(gradient) / np.where(size > 0, size, 1.0), initial=0.0))
     varying = int((~factor.constant).sum())
     deficient = factor.rank < varying
@@ -328,7 +350,8 @@ def _certificate(
     digits = int(np.clip(-np.log10(max(loss, 1e-16)), 0, 15))
     notes = []
     if plain.constant.any():
-        notes.append(f"{int(plain.constant.sum())} of {q.d} columns are constant: their coefficients are 0.")
+        told = "are 0" if penalty.matrix is None or not alpha else "follow from the penalty"
+        notes.append(f"{int(plain.constant.sum())} of {q.d} columns are constant: their coefficients {told}.")
     if deficient:
         notes.append(
             f"Only {factor.rank} of {varying} varying columns are independent: of all solutions this is the shortest "

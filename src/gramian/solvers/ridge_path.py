@@ -26,7 +26,7 @@ class Spectrum:
 
     def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: Penalty) -> None:
         self.q = q = quadratic(moments, intercept=intercept)
-        self.middle = middle
+        self.middle, self.penalty = middle, penalty
         self.mean = (moments.mean_high, moments.mean_low) if intercept else (q.mean, q.mean)
         keep = np.flatnonzero(~q.constant)
         P = penalty.gram(q, middle)[np.ix_(keep, keep)]
@@ -45,7 +45,7 @@ class Spectrum:
         """Coefficients (A, d, t) in the given units and intercepts (A, t)."""
         q = self.q
         z = np.einsum("dr,art->adt", self.basis, self.shrink(alphas)[:, :, None] * self.targets[None], optimize=True)
-        coefs = np.ldexp(z, q.y[None, None, :] - q.x[None, :, None])
+        coefs = self.penalty.fill(q.constant, np.ldexp(z, q.y[None, None, :] - q.x[None, :, None]))
         if not q.intercept:
             return coefs, np.zeros((len(alphas), len(q.y)))
         return coefs, q.mean[q.d :] - np.einsum("d,adt->at", q.mean[: q.d], coefs)

@@ -34,9 +34,20 @@ class Table:
     def outside(self, theta: Floats) -> tuple[Floats, Floats]:
         """Coefficients (d, m) and intercepts (m,) in the units of the data."""
         coef = theta[:, : self.d] * self.inverse
-        if self.intercept:
-            coef[:, self.columns.deviation == 0] = 0.0  # a constant column is the intercept's
+        constant = self.constant
+        if constant.any():
+            coef[:, constant] = self.of_constants(coef)[:, constant]
         return coef.T, (theta[:, self.d] - coef @ self.center if self.intercept else np.zeros(self.m))
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Columns that the loss knows nothing of: equal numbers beside an intercept, and zeros."""
+        still = self.columns.deviation == 0
+        return still if self.intercept else still & (self.columns.mean == 0)
+
+    def of_constants(self, coef: Floats) -> Floats:
+        """Coefficients (m, d) with those of constant columns as the penalty has them, given the others: zero."""
+        return np.where(self.constant, 0.0, coef)
 
     def inside(self, coef: Floats, intercept: Floats) -> Floats:
         """θ of coefficients (d, m) and intercepts (m,)."""
