@@ -86,9 +86,9 @@ def test_the_certificate_is_the_gradient(streamed):
     F = features(model, X)
     Z = F - np.average(F, axis=0, weights=w)
     left = y - model.predict(X)
-    gradient = Z.T @ (w * left) - 1e-3 * w.sum() * model.coef_
+    gradient = Z.T @ (w * left) - 1e-3 * w.sum() * model._feature_coef
     size = np.sqrt((w[:, None] * Z**2).sum(axis=0) * (w @ (y - np.average(y, weights=w)) ** 2))
-    worst = np.max(np.abs(gradient) / (size + 1e-3 * w.sum() * np.abs(model.coef_)))
+    worst = np.max(np.abs(gradient) / (size + 1e-3 * w.sum() * np.abs(model._feature_coef)))
     assert worst <= model.certificate_.tolerance
     # A solution that is not one is told: the preconditioner alone, of a system that is not this one.
     rows = landmark_rows(model._pivots, vectors(X), scan(np.zeros((N, 1)), y, sample_weight=w))
@@ -130,7 +130,7 @@ def test_weights_are_repetitions(streamed, monkeypatch, model):
     weighted = clone(model).fit(X, target, sample_weight=w)
     again = np.repeat(np.arange(N), w.astype(int))
     repeated = clone(model).fit(X[again], target[again])
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weighted._feature_coef, repeated._feature_coef, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

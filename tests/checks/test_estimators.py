@@ -10,13 +10,16 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from checks.members import estimators, table
+from gramian.kernels import Bilinear, Linear
 from gramian.models.base import LinearModel
+from gramian.models.kernelised import Kernelised
 
 ALL = estimators()
 # Checks that an estimator cannot pass, each with its reason. Meant to stay short.
@@ -353,3 +356,47 @@ def test_kernels_set_from_data_see_weights(estimator, kernel):
     else:
         Z = X[weight > 0]
         np.testing.assert_allclose(getattr(a, name)(Z), getattr(b, name)(Z), rtol=1e-7, atol=1e-9)
+
+
+COEFFICIENTS = [e for e in ALL if isinstance(e, Kernelised) and not hasattr(e, "n_neighbors")]
+
+
+@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")  # a perceptron ends at its last pass
+@pytest.mark.parametrize("estimator", COEFFICIENTS, ids=ids)
+def test_coefficients_are_of_columns_or_absent(estimator):
+    X, y = table(5, n=40, d=3)
+    y = np.digitize(y, np.quantile(y, [0.3, 0.7])) if is_classifier(estimator) else y
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    known = estimator.get_params(deep=False)
+    fixed = {"alpha": 0.1} if "alpha" in known else {}
+    ranks = [{}, {"rank": 20}] if "rank" in known else [{}]
+    M = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    for rank in ranks:
+        for kernel in ("linear", 0.5 * Linear() + Bilinear(M), Linear().on(["a", "c"]) + Linear().on("b")):
+            model = clone(estimator).set_params(kernel=kernel, **fixed, **rank).fit(frame, y)
+            f = model.decision_function(frame) if hasattr(model, "decision_function") else model.predict(frame)
+            coef, intercept = model.coef_, model.intercept_
+            assert coef.shape[-1] == 3
+            if is_classifier(model):
+                if model.multiclass_ != "joint":
+                    continue
+                f, coef = f - f.mean(axis=1, keepdims=True), coef - coef.mean(axis=0)
+                intercept = intercept - intercept.mean()
+            np.testing.assert_allclose(X @ coef.T + intercept, f, rtol=1e-7, atol=1e-7)
+        model = clone(estimator).set_params(kernel="rbf", **fixed, **rank).fit(X, y)
+        assert not hasattr(model, "coef_")
+        with pytest.raises(AttributeError, match=r"has no coef_: its function is not linear.*dual_coef_"):
+            _ = model.coef_
+        with pytest.raises(ValueError, match="should have `coef_` or"):
+            SelectFromModel(model, prefit=True).transform(X)
+        assert np.isfinite(model.dual_coef_).all()
+        model.predict(X)
+        if not is_classifier(model) and "kernel" in inspect.signature(type(model)).parameters:
+            total = sum(model.parts(X).values()) + model.intercept_
+            if hasattr(model, "decision_function"):
+                np.testing.assert_allclose(total, model.decision_function(X), rtol=1e-7, atol=1e-9)
+            else:
+                np.testing.assert_allclose(total, model.predict(X), rtol=1e-7, atol=1e-9)
+    if known.get("kernel") is None:
+        again = clone(estimator).set_params(**fixed).fit(X, y)
+        assert again.coef_.shape[-1] == 3

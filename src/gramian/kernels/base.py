@@ -95,6 +95,11 @@ class Kernel(ABC):
         return all(part.symmetric for part in self.inner_kernels().values())
 
     @property
+    def is_linear(self) -> bool:
+        """Whether k(x, z) is known to be linear in the columns of x, so that functions by it have coefficients."""
+        return False
+
+    @property
     def on_trust(self) -> bool:
         """Whether it, or a kernel that it is made of, is to be taken for one without proof."""
         return any(part.on_trust for part in self.inner_kernels().values())

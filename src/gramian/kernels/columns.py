@@ -57,6 +57,10 @@ class On(One):
     def points(self, X: Any) -> Any:
         return self.base.points(self.chosen(X))
 
+    @property
+    def is_linear(self) -> bool:
+        return self.base.is_linear
+
     def block(self, A: Any, B: Any) -> Floats:
         return self.base.block(A, B)
 

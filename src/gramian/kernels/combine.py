@@ -67,6 +67,10 @@ class Sum(Two):
     left: Kernel
     right: Kernel
 
+    @property
+    def is_linear(self) -> bool:
+        return self.left.is_linear and self.right.is_linear
+
     def block(self, A: Any, B: Any) -> Floats:
         (a, b), (c, d) = self.parts(A), self.parts(B)
         found = self.left.block(a, c)
@@ -150,6 +154,10 @@ class Scaled(One):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_unless(self, "factor", self.factor, -np.inf, open_=True)
+
+    @property
+    def is_linear(self) -> bool:
+        return self.base.is_linear
 
     def block(self, A: Any, B: Any) -> Floats:
         found = self.base.block(A, B)

@@ -308,6 +308,10 @@ class Trusted(One):
     def on_trust(self) -> bool:
         return True
 
+    @property
+    def is_linear(self) -> bool:
+        return self.base.is_linear
+
     def block(self, A: Any, B: Any) -> Floats:
         return self.base.block(A, B)
 

@@ -26,6 +26,10 @@ class Linear(Kernel):
            [6., 9.]])
     """
 
+    @property
+    def is_linear(self) -> bool:
+        return True
+
     def block(self, A: Vectors, B: Vectors) -> Floats:
         return products(A, B)
 
@@ -133,6 +137,10 @@ class Bilinear(Kernel):
     @property
     def symmetric(self) -> bool:
         return bool((self.M == self.M.T).all())
+
+    @property
+    def is_linear(self) -> bool:
+        return True
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
         refuse_other_columns(A, B)

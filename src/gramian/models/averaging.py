@@ -267,7 +267,7 @@ def of_regressor(model: Any, rows: Rows) -> Distribution:
     scale: Any = getattr(model, "scale_", None)
     if isinstance(loss, losses.Squared | losses.Absolute):
         penalty = penalty_of(model.penalty)
-        costs = np.array([penalty.value(c) for c in np.atleast_2d(model.coef_)])
+        costs = np.array([penalty.value(c) for c in np.atleast_2d(model._feature_coef)])
         scale = np.maximum(np.atleast_1d(model.objective_) - model.alpha_ * costs, 0.0)
         scale = np.sqrt(scale) if isinstance(loss, losses.Squared) else scale
     variance = np.zeros((len(f), len(model._covariances)))

@@ -37,6 +37,11 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_features_in_: int
     fit_intercept: bool
 
+    @property
+    def _feature_coef(self) -> Floats:
+        """Coefficients of what the fit was to."""
+        return self.coef_
+
     def _source(self, X: Any, y: Any, sample_weight: Any, *, sums: bool = True) -> Rows | Moments | Triangle:
         """What the fit reads: rows, or sums where they suffice; sets what scikit-learn knows of the columns."""
         if isinstance(X, Rows | Moments | Triangle):
@@ -77,7 +82,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _set_certificate(self, certificate: Certificate, solver: Solver) -> None:
         """Keep what shows that the coefficients, set before, are the answer; warn where it does not."""
-        self.certificate_ = confirmed(certificate, self.coef_, self.intercept_)
+        self.certificate_ = confirmed(certificate, self._feature_coef, self.intercept_)
         self.solver_ = solver
 
     def _feature_names(self) -> list[str]:
@@ -101,8 +106,9 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = self._rows(X)
         if interval is not None:
             return self._interval(rows, interval, interval_of)
-        found = rows.times(np.atleast_2d(self.coef_).T) + self.intercept_
-        return found[:, 0] if self.coef_.ndim == 1 else found
+        coef = self._feature_coef
+        found = rows.times(np.atleast_2d(coef).T) + self.intercept_
+        return found[:, 0] if coef.ndim == 1 else found
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
         raise ValueError(f"{type(self).__name__} has no prediction intervals: theory gives none for it.")

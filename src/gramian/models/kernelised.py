@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,11 +32,46 @@ class Kernelised:
     kernel: Any
     rank: Any = None
     kernel_: Kernel
-    coef_: Any
     intercept_: Any
     dual_coef_: Any
     _pivots: Pivots
     _support_points: Any
+
+    @property
+    def coef_(self) -> Any:
+        """Coefficients of the columns: without a kernel, or with one that is linear in them."""
+        if hasattr(self, "kernel_"):
+            return self._primal_coef()
+        if "_coef" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} has no coef_: it is not fitted, or not linear.")
+        return self._coef
+
+    @coef_.setter
+    def coef_(self, value: Any) -> None:
+        self._coef = value
+
+    @property
+    def _feature_coef(self) -> Any:
+        """Coefficients of what the fit was to: the columns, features of landmark points, or k at support vectors."""
+        return self._coef
+
+    def _primal_coef(self) -> Floats:
+        """k(e_j, P) B for unit vectors e_j, where k is linear."""
+        kernel = self.kernel_
+        if not kernel.is_linear:
+            raise AttributeError(
+                f"{type(self).__name__} with kernel {kernel!r} has no coef_: its function is not linear in the "
+                "columns. dual_coef_ are the coefficients of k(x, ·) at the rows that it is made of."
+            )
+        units: Any = sp.identity(self.n_features_in_, format="csr")
+        if hasattr(self, "feature_names_in_"):
+            import pyarrow as pa
+
+            units = pa.table(list(units.toarray()), names=list(map(str, self.feature_names_in_)))
+        at, dual = self._dual_points()
+        with single_threaded_blas():
+            coef = kernel.times(kernel.points(units), at, np.ascontiguousarray(dual)).T
+        return np.ascontiguousarray(coef[0] if not is_classifier(self) and np.ndim(self.dual_coef_) == 1 else coef)
 
     def _read_points(self, X: Any, *, reset: bool) -> Any:
         """Points of the kernel; tables are checked for their columns as everywhere."""
@@ -160,14 +196,15 @@ class Kernelised:
     def _forget(self) -> None:
         if self.kernel is None and self.rank is not None:
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
-        for name in ("kernel_", "_pivots", "dual_coef_", "kernel_losses_", "metric_weights_", "_learned"):
+        for name in ("kernel_", "_pivots", "_coef", "dual_coef_", "kernel_losses_", "metric_weights_", "_learned"):
             if hasattr(self, name):
                 delattr(self, name)
 
     def _set_kernel_dual(self) -> None:
         """`dual_coef_`: the coefficients of k(·, P), P the rows that stand for all."""
         if hasattr(self, "_pivots"):
-            self.dual_coef_ = self._pivots.dual(np.atleast_2d(self.coef_).T).T.reshape(np.shape(self.coef_))
+            coef = self._feature_coef
+            self.dual_coef_ = self._pivots.dual(np.atleast_2d(coef).T).T.reshape(np.shape(coef))
 
     def parts(self, X: Any) -> dict[str, Floats]:
         """What each summand of the kernel (or column of an ANOVA kernel) adds to f(x): with the intercept, f(x).
@@ -175,7 +212,7 @@ class Kernelised:
         (n,), or (n, t) of several targets or several functions that decide between classes.
         """
         check_is_fitted(self)
-        if not hasattr(self, "kernel_") or not hasattr(self, "dual_coef_"):
+        if not any(hasattr(self, name) for name in ("_support_points", "_pivots", "_machine")):
             raise ValueError("parts() are those of a function by its kernel: give kernel=, such as RBF() + Linear().")
         points, (at, dual) = self._read_points(X, reset=False), self._dual_points()
         kernel, names = self.kernel_, self.kernel_.summands(getattr(self, "n_features_in_", None))
@@ -194,8 +231,9 @@ class Kernelised:
 
     def _dual_points(self) -> tuple[Any, Floats]:
         """Points P and B (len(P), outputs) with f(x) = b + k(x, P) B."""
-        at = self._support_points if hasattr(self, "_support_points") else self._pivots.points
-        return at, np.atleast_2d(self.dual_coef_).T
+        if hasattr(self, "_support_points"):
+            return self._support_points, np.atleast_2d(self.dual_coef_).T
+        return self._pivots.points, self._pivots.dual(np.atleast_2d(self._feature_coef).T)
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; those of the kernel, such as `kernel__length_scale`, make a new kernel, for it is frozen."""

@@ -134,14 +134,14 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     def _predictions(self, rows: Rows) -> Floats:
         """f (n, bits or classes)."""
-        return rows.times(self.coef_.T) + self.intercept_
+        return rows.times(self._feature_coef.T) + self.intercept_
 
     def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
         if len(self.classes_) == 2:
             return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
         if self.multiclass_ == "joint":
             return f
-        norms = lengths(self.coef_) if norms is None else norms
+        norms = lengths(self._feature_coef) if norms is None else norms
         return confidences(self.multiclass_, self.code_, self._loss, f, norms)
 
     def _decisions(self, rows: Rows) -> Floats:
@@ -200,7 +200,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         return np.hstack(columns)
 
     def _refitted(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
-        found = np.zeros((rows.n, len(self.coef_)))
+        found = np.zeros((rows.n, len(self._feature_coef)))
         for train, test in splits_of(5, rows):
             some, rest = taken(rows, train), taken(rows, test)
             seen = class_weights(some)[0]

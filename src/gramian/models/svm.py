@@ -168,7 +168,7 @@ class SVC(PenalisedClassifier):
 
     def _keep(self, fits: list[Fit]) -> None:
         super()._keep(fits)
-        norms = lengths(self.coef_)
+        norms = lengths(self._feature_coef)
         with np.errstate(divide="ignore"):
             margins = 2.0 / norms
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
@@ -190,7 +190,7 @@ class SVC(PenalisedClassifier):
             table[k] = -s * share / (2.0 * fit.problem.alpha)
         self.support_ = np.flatnonzero(table.any(axis=0))
         self.dual_coef_ = table[:, self.support_]
-        if rows.basis is None:  # the features of points are made anew whenever they are used
+        if not hasattr(self, "_pivots"):  # else rows are features of points
             self.support_vectors_ = rows.collect().X[self.support_]
 
     def _told(self, summary: Summary) -> Summary:
