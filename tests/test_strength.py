@@ -363,3 +363,43 @@ def test_tiny_tables():
         model = gm.LogisticRegression(alphas=3).fit(X, y)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.scores_.mean).all()
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "matrix", "no intercept", "pairs", "rare", "far"])
+def test_several_classes_in_the_same_passes(kind):
+    """All folds of a softmax share their passes: a few for each alpha, and the scores of separate fits."""
+    X, y = problem(21, n=1300 if kind == "plain" else 150, d=5, k=4)
+    rng = np.random.default_rng(21)
+    w, cv, model = None, gm.selection.KFold(5), gm.LogisticRegression(alphas=ALPHAS)
+    if kind == "weights":
+        w = rng.integers(0, 4, len(y)) + rng.random(len(y)) * (rng.random(len(y)) < 0.5)
+    elif kind == "matrix":
+        model = gm.LogisticRegression(alphas=ALPHAS, penalty=gm.penalties.Tikhonov(np.eye(5) - np.eye(5, k=1)))
+    elif kind == "no intercept":
+        model = gm.LogisticRegression(alphas=ALPHAS, fit_intercept=False)
+    elif kind == "pairs":
+        cv = ShuffleSplit(4, test_size=0.3, random_state=2)
+    elif kind == "rare":
+        y = np.where((y == 3) & (np.arange(len(y)) != y.argmax()), 2, y)  # a part without one of the classes
+    elif kind == "far":
+        X = X + 1e5
+    fitted = clone(model).set_params(cv=cv).fit(X, y, sample_weight=w)
+    if kind != "rare":
+        expected = by_hand(model, X, y, ALPHAS, splits_of(cv, X, y), w)
+        np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=2e-5)
+    assert fitted.path_.coefs.shape[0] == len(ALPHAS)
+
+
+def test_passes_of_several_classes_are_few(monkeypatch):
+    """Twenty alphas and five folds: a dozen products with the rows each, for all folds together."""
+    from gramian.solvers.softmax_models import SoftmaxModels
+
+    passes = []
+    for name in ("gradients", "_products"):
+        plain = getattr(SoftmaxModels, name)
+        monkeypatch.setattr(
+            SoftmaxModels, name, lambda *args, plain=plain, **more: (passes.append(1), plain(*args, **more))[1]
+        )
+    X, y = problem(22, n=600, d=8, k=5)
+    gm.LogisticRegression(alphas=np.geomspace(1, 1e-5, 20)).fit(X, y)
+    assert 20 <= len(passes) <= 20 * 15

@@ -76,10 +76,14 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self.multiclass_, self._loss = reduction(wanted, loss, k)
         readings = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
         problems = [reading(rows) for reading in readings]
+        starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
-            alpha = self._choose(rows, readings, problems[0], given)
+            alpha, starts = self._choose(rows, readings, problems[0], given)
         self.alpha_ = alpha or 0.0
-        fits = [self._solve(problem.with_alpha(self.alpha_)) for problem in problems]
+        fits = [
+            self._solve(problem.with_alpha(self.alpha_), start=start)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
         self._keep(fits)
         self._calibrate(rows, readings, fits)
         return self
@@ -105,7 +109,10 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
         return [reading(word) for word in self.code_.T]
 
-    def _choose(self, rows: Rows, readings: list[Any], problem: Problem, given: Any) -> float:
+    def _choose(
+        self, rows: Rows, readings: list[Any], problem: Problem, given: Any
+    ) -> tuple[float, list[Floats | None]]:
+        """The alpha of the scores, and where the search has been at it."""
         count = given if isinstance(given, int) else 0
         if count == GRID and not self._loss.smooth:
             count = KINK_GRID
@@ -114,7 +121,8 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
         coefs, intercepts = search.path(self.scores_.alphas)
         self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
-        return float(self.scores_.alphas[self.scores_.chosen])
+        alpha = float(self.scores_.alphas[self.scores_.chosen])
+        return alpha, search.starts(alpha)
 
     def _keep(self, fits: list[Fit]) -> None:
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)

@@ -12,12 +12,14 @@ from gramian.objective.number_losses import Huber, Power, StudentT
 from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_newton import FoldNewton
+from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
 from gramian.selection.shared import select
 from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.softmax_models import stackable
 
 Floats = NDArray[np.float64]
 Reading = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
@@ -127,6 +129,7 @@ class Strength:
         self.weights = fold_weights(self.plans, rows)
         self.loo = self.weights is not None
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
+        self.together: dict[int, FoldNewton | FoldSoftmax] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
@@ -196,18 +199,30 @@ class Strength:
             columns.append((np.stack([coef for coef, _ in steps]), np.stack([b for _, b in steps])))
         return np.concatenate([c for c, _ in columns], axis=2), np.concatenate([b for _, b in columns], axis=1)
 
+    def starts(self, alpha: float) -> list[Floats | None]:
+        """Where the fit of all rows may begin, of each problem: at the solution that the search has met."""
+        return [known.get(alpha) for known in self.paths]
+
     def _table(self, number: int, alphas: Floats) -> Floats:
         problem = self.problems[number]
-        if self._shareable(problem):
-            together = FoldNewton(problem, self.plans)
+        together = self.together.get(number) or self._together(problem)
+        if together is not None:
+            self.together[number] = together
             found = together.losses(alphas)
             if found is not None:
                 self.paths[number] |= together.path
                 return found
         return self._refits(number, alphas)
 
-    def _shareable(self, problem: Problem) -> bool:
-        return problem.m == 1 and self._approximable(problem) and self.solver in ("auto", "newton") and not self.loo
+    def _together(self, problem: Problem) -> FoldNewton | FoldSoftmax | None:
+        """The models of all folds in the same passes, where there is a way."""
+        if self.loo or self.solver not in ("auto", "newton", "newton-cg"):
+            return None
+        if stackable(problem) and self.solver != "newton":
+            return FoldSoftmax(problem, self.plans)
+        if problem.m == 1 and self._approximable(problem) and self.solver != "newton-cg":
+            return FoldNewton(problem, self.plans)
+        return None
 
     def _refits(self, number: int, alphas: Floats) -> Floats:
         splits = [pair for each in self.plans for pair in _splits(each, self.rows.n)]

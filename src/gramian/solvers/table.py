@@ -76,9 +76,9 @@ class Table:
             size = n
         for start in range(0, n, size):
             some = slice(start, min(start + size, n))
-            yield self._prepared(block.part(some)), y[some, 0], None if w is None else w[some]
+            yield self.prepared(block.part(some)), y[some, 0], None if w is None else w[some]
 
-    def _prepared(self, X: Any) -> Any:
+    def prepared(self, X: Any) -> Any:
         """Raw rows, or centred ones where raw products would lose digits, in memory of this thread."""
         if not self.far and X.dtype == np.float64 and X.flags.c_contiguous:
             return X
