@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.selection.fold_newton import SETTLED, foretold
 from gramian.selection.splits import Plan
 from gramian.solvers.problem import Problem
 from gramian.solvers.softmax_models import SoftmaxModels
@@ -11,9 +12,7 @@ Floats = NDArray[np.float64]
 MOST_PASSES = 60
 FORCING = 0.1
 ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
-SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
 MORE_INNER = 8  # inner iterations beyond those of a new Hessian that are worth another
-NEAR = 8.0  # a ratio of alphas across which solutions are foretold
 
 
 class FoldSoftmax:
@@ -76,7 +75,7 @@ class _Path:
         """The validation losses of the optima at alpha."""
         models = self.models
         models.problem = models.problem.with_alpha(alpha)
-        theta = self._expected(alpha)
+        theta = foretold(self.known, alpha) if self.known else self.zero
         count = len(theta)
         scores, live, inner = np.empty(count), np.arange(count), 0
         base, step, solve, fresh = theta, np.zeros_like(theta), None, False
@@ -118,18 +117,3 @@ class _Path:
         self.base = inner if fresh else self.base
         self.slow = inner > self.base + MORE_INNER
         return scores[1:]
-
-    def _expected(self, alpha: float) -> Floats:
-        """Where the path leads: a parabola in log alpha through the solutions that are nearest."""
-        if not self.known:
-            return self.zero
-        away = sorted(self.known, key=lambda other: abs(np.log(other / alpha)))
-        some = [a for a in away[:3] if max(a / away[0], away[0] / a, a / alpha, alpha / a) <= NEAR**2]
-        if max(alpha / away[0], away[0] / alpha) > NEAR or len(some) < 2:
-            return self.known[away[0]]
-        x, at = np.log(some), np.log(alpha)
-        found = np.zeros_like(self.zero)
-        for j, a in enumerate(some):
-            others = np.delete(x, j)
-            found += np.prod((at - others) / (x[j] - others)) * self.known[a]
-        return found
