@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 import gramian as gm
@@ -403,3 +403,40 @@ def test_passes_of_several_classes_are_few(monkeypatch):
     X, y = problem(22, n=600, d=8, k=5)
     gm.LogisticRegression(alphas=np.geomspace(1, 1e-5, 20)).fit(X, y)
     assert 20 <= len(passes) <= 20 * 15
+
+
+@pytest.mark.parametrize("data", ["overlap", "separable", "cancer", "three", "wine", "heavy tails", "weights"])
+def test_approximate_leave_one_out_says_how_far_it_may_be_off(data):
+    """The mean is that of true refits to within the error it states, also where rows are separable or have leverage."""
+    rng = np.random.default_rng(1)
+    X, w = rng.standard_normal((80, 4)), None
+    if data == "separable":
+        y = (X[:, 0] > 0).astype(int)
+    elif data == "cancer":
+        X, y = (part[:70] for part in load_breast_cancer(return_X_y=True))
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    elif data == "wine":
+        X, y = (part[::2] for part in load_wine(return_X_y=True))
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    elif data == "heavy tails":
+        X, y = rng.standard_t(1.5, (80, 4)), rng.integers(0, 2, 80)
+    else:
+        X, y = problem(31, n=80, d=4, k=3 if data == "three" else 2)
+        w = rng.integers(0, 3, 80).astype(float) if data == "weights" else None
+    alphas = np.array([1.0, 1e-2, 1e-5])
+    model = gm.LogisticRegression(cv="loo", alphas=alphas).fit(X, y, sample_weight=w)
+    splits, v = splits_of(LeaveOneOut(), X, y), np.ones(len(y)) if w is None else w
+    with np.errstate(invalid="ignore"):
+        exact = by_hand(model, X, y, alphas, [s for s in splits if v[s[1][0]] > 0], w) @ (v[v > 0] / v.sum())
+    scores = model.scores_
+    off = np.abs(scores.mean - exact)
+    assert (off <= scores.error + 1e-4 * scores.se).all()
+    assert (scores.error <= 0.05 * scores.se).all()
+    assert scores.exact == (not scores.error.any())
+    assert scores.exact or "approximate" in str(scores)
+
+
+def test_scores_of_folds_are_exact():
+    X, y = problem(32)
+    assert gm.LogisticRegression(alphas=ALPHAS).fit(X, y).scores_.exact
+    assert gm.LogisticRegression(alphas=ALPHAS, cv="loo").fit(X[:50], y[:50]).scores_.exact

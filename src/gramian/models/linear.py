@@ -42,7 +42,8 @@ class Regressor(Kernelised, Composed, LinearModel):
     alphas : int or array
         Length of the grid, or the grid itself. A grid given is not refined.
     cv : int, "loo", splitter or list of (train, test) pairs
-        "loo" is approximate leave-one-out from one fit per alpha where loss and penalty are smooth.
+        "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
+        refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
     rule : "best" or "one_se"
     fit_intercept : bool
         Whether to fit b, which is never penalised.

@@ -28,6 +28,10 @@ class Scores:
         Index of the smallest mean, and of the alpha that the rule took.
     at_boundary : bool
         Whether the best alpha is the first or last of the grid, so that a wider one might do better.
+    error : array (A,) or None
+        How far `mean` may be from that of true refits, estimated; above 0 where leave-one-out is approximate.
+    exact : bool
+        Whether every score is that of a refit, to the tolerance of its solver.
     """
 
     alphas: Floats
@@ -38,6 +42,11 @@ class Scores:
     chosen: int
     rule: str
     weights: Floats | None = None  # of the folds, where they count unequally
+    error: Floats | None = None
+
+    @property
+    def exact(self) -> bool:
+        return self.error is None or not self.error.any()
 
     @property
     def at_boundary(self) -> bool:
@@ -48,6 +57,9 @@ class Scores:
             f"alpha {self.alphas[self.chosen]:.4g} by rule {self.rule!r} of {len(self.alphas)}: validation loss "
             f"{self.mean[self.chosen]:.6g} ± {self.se[self.chosen]:.2g}"
         )
+        if not self.exact:
+            assert self.error is not None
+            text += f"; leave-one-out is approximate, its error estimated as {self.error[self.chosen]:.2g}"
         if self.at_boundary:
             side = "largest" if self.best == 0 else "smallest"
             text += f"; the best is the {side} alpha of the grid, a wider grid might do better"

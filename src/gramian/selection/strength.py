@@ -1,6 +1,7 @@
 """The choice of alpha for any loss and penalty: a grid, and cross-validation by the cheapest exact way."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,13 +130,15 @@ class Strength:
         self.weights = fold_weights(self.plans, rows)
         self.loo = self.weights is not None
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
+        self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
         self.together: dict[int, FoldNewton | FoldSoftmax] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
         kinked = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
-        return select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits)
+        scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits)
+        return replace(scores, error=np.array([self.errors.get(float(alpha), 0.0) for alpha in scores.alphas]))
 
     def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
@@ -176,7 +179,8 @@ class Strength:
                 start = fit.theta
                 self.paths[number][float(alpha)] = start
                 hessian = fit.problem.at(fit.theta, hessian=True).hessian
-                value, weight = left_out_losses(fit.problem, fit.theta, hessian)
+                value, weight, error = left_out_losses(fit.problem, fit.theta, hessian)
+                self.errors[float(alpha)] = self.errors.get(float(alpha), 0.0) + error / len(self.problems)
                 rows.append(np.where(weight > 0, value, 0.0))
             total = total + np.array(rows) * weight
             mass = mass + weight
