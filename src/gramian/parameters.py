@@ -34,7 +34,7 @@ def whole(name: str, value: Any, *, low: int) -> int:
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """One of some words."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, options))}.")
     return str(value)
 
@@ -44,6 +44,15 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {value!r}; it must be True or False.")
     return bool(value)
+
+
+def array(name: str, value: Any, wanted: str) -> Floats:
+    """An array of numbers, or an error that says what is wanted."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        text = repr(value)
+        raise TypeError(f"{name} is {text if len(text) <= 60 else text[:57] + '…'}; it must be {wanted}.") from None
 
 
 def functions(name: str, value: Any) -> list[Any]:
@@ -66,7 +75,7 @@ def alphas(value: Any) -> int | Floats:
     """The length of a grid, or a grid sorted from large to small."""
     if isinstance(value, Integral):
         return whole("alphas", value, low=2)
-    grid = np.asarray(value, dtype=np.float64)
+    grid = array("alphas", value, "a number of grid points or a list of alphas")
     if grid.ndim != 1 or not grid.size:
         raise ValueError(f"alphas is {value!r}; it must be a number of grid points or a list of alphas.")
     if not np.isfinite(grid).all() or (grid < 0).any():
@@ -83,7 +92,7 @@ def factors(name: str, value: Any, d: int) -> Floats | None:
     """One penalty factor of at least 0 per feature."""
     if value is None:
         return None
-    found = np.asarray(value, dtype=np.float64)
+    found = array(name, value, f"one number per feature, shape ({d},)")
     if found.shape != (d,):
         raise ValueError(f"{name} has shape {found.shape}; it needs one number per feature, shape ({d},).")
     if not np.isfinite(found).all() or (found < 0).any():

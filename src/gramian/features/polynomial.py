@@ -76,6 +76,9 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the columns; nothing else is learned."""
         low, high = self._degrees()
+        for name in ("interaction_only", "include_bias"):
+            if not isinstance(getattr(self, name), bool | int | np.bool_):
+                raise TypeError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
         rows = read(self, X, fitting=True)
         refuse_nonfinite(rows)
         d = rows.d

@@ -76,6 +76,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if sample_weight is not None:
                 raise ValueError("These moments hold their weights; give sample_weight to gm.moments itself.")
             return self._fit_moments(X)
+        for name in ("with_mean", "with_std"):
+            if not isinstance(getattr(self, name), bool | int | np.bool_):
+                raise TypeError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
         rows = read(self, X, fitting=True, sample_weight=sample_weight)
         self._refuse_sparse(rows)
         total = rows.sum(lambda block: spread_of(checked(block, rows)))

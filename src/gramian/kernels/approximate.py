@@ -119,7 +119,7 @@ class Nystroem(_Approximation):
 
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
         """Choose the landmarks; y is ignored, as pipelines give it."""
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method is {self.method!r}; it must be one of {', '.join(map(repr, METHODS))}.")
         count = self._count()
         X = counted(X)

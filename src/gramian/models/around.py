@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from gramian.rows import Rows, scan
 from gramian.rows.folds import mixed
+from gramian.rows.refusals import no_numbers, no_table
 from gramian.statistics import Moments, Triangle
 
 Array = NDArray[Any]
@@ -103,7 +104,15 @@ def plain(X: Any) -> Any:
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect().to_native()
-    return X if isinstance(frame, nw.DataFrame) or hasattr(X, "shape") else np.asarray(X)
+    if isinstance(frame, nw.DataFrame) or hasattr(X, "shape"):
+        return X
+    error = no_table(X)
+    if error is not None:
+        raise error
+    try:
+        return np.asarray(X)
+    except ValueError as ragged:
+        raise no_numbers(X, ragged) from None
 
 
 def take(X: Any, index: Ints) -> Any:
@@ -200,10 +209,12 @@ def _numbers(values: Array) -> Array:
     """Numbers as they are; of anything else, the place of each value among all."""
     if values.dtype.kind in "fiub":
         return values
+    if values.dtype.names is not None:
+        raise no_numbers(values, TypeError("records"))
     try:
         if values.dtype.kind == "O":
             return values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         pass
     return np.unique(values.astype(str), return_inverse=True)[1].reshape(values.shape) + 1
 

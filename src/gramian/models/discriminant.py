@@ -147,7 +147,7 @@ class GaussianDiscriminant(ClassifyingModel):
         if self.priors is None:
             return self.class_totals_ / self.class_totals_.sum()
         k = len(self.classes_)
-        priors = np.asarray(self.priors, dtype=np.float64)
+        priors = parameters.array("priors", self.priors, f"one number per class, shape ({k},)")
         if priors.shape != (k,):
             raise ValueError(
                 f"priors has shape {priors.shape}; with {k} classes it needs shape ({k},), in the order "

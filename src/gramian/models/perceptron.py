@@ -13,6 +13,7 @@ from gramian.objective.label_losses import Perceptron as PerceptronLoss
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import Zero
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.selection.sample import seed_of
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.problem import Problem
@@ -136,10 +137,7 @@ class Perceptron(LinearClassifier):
         return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
 
     def _seed(self) -> int:
-        seed = self.random_state
-        if isinstance(seed, np.random.Generator | np.random.RandomState):
-            seed = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else int(seed.randint(2**31 - 1))
-        return 0 if seed is None else int(seed)
+        return 0 if self.random_state is None else seed_of(self.random_state)
 
     def _readings(self, *given: Any) -> list[Any]:
         """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""

@@ -245,7 +245,7 @@ class Ridge(Kernelised, InferentialModel):
             return Penalty(diagonal=factors, standardize=standardize)
         if self.penalty_factors is not None or standardize:
             raise ValueError("matrix= is the whole penalty: leave out penalty_factors and standardize beside it.")
-        matrix = np.asarray(self.matrix, dtype=np.float64)
+        matrix = parameters.array("matrix", self.matrix, f"numbers of shape (m, {d})")
         if matrix.ndim != 2 or matrix.shape[1] != d:
             raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
         if not np.isfinite(matrix).all():

@@ -183,7 +183,7 @@ class TunedThreshold(AroundClassifier):
                 f"positive is {self.positive!r}, and y has {len(known)} classes: it is for two. With more, each class "
                 "gets its threshold, and metrics are means over the classes."
             )
-        if self.positive not in known:
+        if isinstance(self.positive, np.ndarray) or self.positive not in known:
             raise ValueError(f"positive is {self.positive!r}, which is not a class; the classes are {known}.")
         return known.index(self.positive)
 

@@ -224,10 +224,23 @@ class GroupL1(Penalty):
 
     groups: Sequence[Any] | None = None
 
+    def _labels(self) -> NDArray[Any]:
+        """One label per coefficient; lists of indices are told how to be written so."""
+        groups: Any = self.groups
+        if isinstance(groups, str) or not hasattr(groups, "__len__"):
+            raise TypeError(f"groups is {groups!r}; it must have one label per coefficient, such as (0, 0, 1).")
+        if any(isinstance(label, Sequence | np.ndarray) and not isinstance(label, str) for label in groups):
+            raise ValueError(
+                f"groups must have one label per coefficient, not a list for each group.{_as_labels(groups)}"
+            )
+        return np.asarray(groups)
+
     def _sets(self, d: int) -> tuple[NDArray[np.int64], ...]:
-        labels = np.zeros(d) if self.groups is None else np.asarray(self.groups)
-        if labels.shape != (d,):
-            raise ValueError(f"groups has {labels.size} labels; it needs one per feature, {d}.")
+        if self.groups is None:
+            return (np.arange(d),)
+        labels = self._labels()
+        if len(labels) != d:
+            raise ValueError(f"groups has {len(labels)} labels; it needs one per feature, {d}.")
         return tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
     def value(self, w: Floats) -> float:
@@ -247,6 +260,18 @@ class GroupL1(Penalty):
 
     def parts(self, d: int) -> Parts:
         return _parts(d, groups=self._sets(d))
+
+
+def _as_labels(groups: Any) -> str:
+    """Lists of the indices of each group, written as labels, where they name every index once."""
+    try:
+        owner = {int(index): label for label, indices in enumerate(groups) for index in indices}
+    except (TypeError, ValueError):
+        return ""
+    count = sum(map(len, groups))
+    if sorted(owner) != list(range(count)) or count > 50:
+        return ""
+    return f" These lists of indices are written as groups={tuple(owner[index] for index in range(count))}."
 
 
 @dataclass(frozen=True)

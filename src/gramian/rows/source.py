@@ -10,6 +10,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from gramian.rows.base import Array, Rows
 from gramian.rows.memory import MemoryRows
+from gramian.rows.refusals import ENCODE, no_dates, no_numbers
 from gramian.warnings import PrecisionWarning, warn_user
 
 EXACT_INTEGERS = 2**53
@@ -126,16 +127,26 @@ def _column(series: Any, name: str) -> Array:
         except (TypeError, ValueError):
             pass
     example = next((value for value in series.to_list() if value is not None), None)
+    if kind.is_temporal():
+        raise ValueError(
+            f"Column {name!r} holds dates or times such as {example!r}, and a number is needed: give it in a unit, for "
+            "example days since the first, or as columns of the year, the month and the weekday."
+        )
     raise ValueError(
         f"Column {name!r} holds {str(kind).lower()} values such as {example!r}, and a number is needed: could not "
-        "convert string to float. Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
+        f"convert string to float. {ENCODE}"
     )
 
 
 def _matrix(source: Any) -> Any:
-    X = check_array(
-        source, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, accept_large_sparse=True, copy=False
-    )
+    try:
+        X = check_array(
+            source, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, accept_large_sparse=True, copy=False
+        )
+    except (OverflowError, TypeError, ValueError) as error:
+        raise no_numbers(source, error) from None
+    if X.dtype.kind in "mM":
+        raise no_dates(X)
     if sp.issparse(X):
         if not X.has_canonical_format:
             X = X.copy()
@@ -143,7 +154,12 @@ def _matrix(source: Any) -> Any:
         return X
     if X.dtype.kind in "iu":
         _warn_of_wide_integers(X, "X")
-    return X if X.dtype.kind in "fiu" and X.dtype.itemsize <= 8 else X.astype(np.float64)
+    if X.dtype.kind in "fiu" and X.dtype.itemsize <= 8:
+        return X
+    try:
+        return X.astype(np.float64)
+    except OverflowError as error:
+        raise no_numbers(source, error) from None
 
 
 def _warn_of_wide_integers(values: Array, where: str) -> None:

@@ -139,7 +139,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         sample_weight : array (n,), optional
             Weights of the rows, in the fits and in the losses.
         """
-        if self.direction not in DIRECTIONS:
+        if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
             raise ValueError(f'direction is {self.direction!r}; it must be "forward" or "backward".')
         wanted = feature_count(self.n_features)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):

@@ -79,12 +79,12 @@ class Plan:
 
 def plan(cv: Any, rows: Rows) -> list[Plan]:
     """The splits of `cv` over these rows, as one plan, or one per split where their atoms would be too many."""
-    if isinstance(cv, str) and cv != "loo":
+    if isinstance(cv, bytes) or (isinstance(cv, str) and cv != "loo"):
         raise ValueError(f'cv is {cv!r}; give a number of folds, "loo", or a splitter such as sklearn\'s KFold.')
     if rows.n < 2:
         raise ValueError(f"Cross-validation needs at least 2 rows; there is n_samples = {rows.n}: 1 sample.")
     kind = type(cv).__name__
-    if cv == "loo" or kind == "LeaveOneOut":
+    if isinstance(cv, str) or kind == "LeaveOneOut":
         eye = np.eye(1, dtype=bool)  # one atom a row: kept implicit
         return [Plan(LabelledFolds(np.arange(rows.n)), ~eye, eye, leave_one_out=True)]
     if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
@@ -106,7 +106,7 @@ def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int6
     else:
         try:
             pairs = [(train, test) for train, test in cv]
-        except TypeError:
+        except (TypeError, ValueError):
             raise TypeError(
                 f'cv is {cv!r}; give a number of folds, "loo", a splitter, or a list of (train, test) index pairs.'
             ) from None
@@ -117,6 +117,11 @@ def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int6
         train, test = (
             np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part) for part in (train, test)
         )
+        if any(part.ndim != 1 or (part.size and part.dtype.kind not in "iu") for part in (train, test)):
+            raise TypeError(
+                f"Split {number} of cv holds arrays that are no indices of rows: give pairs (train, test) of whole "
+                'numbers or masks, a number of folds, "loo", or a splitter.'
+            )
         if not len(train) or not len(test):
             raise ValueError(f"Split {number} of cv has no {'training' if not len(train) else 'test'} rows.")
         found.append((train, test))

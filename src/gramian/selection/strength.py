@@ -220,7 +220,7 @@ class Strength:
 
     def _together(self, problem: Problem) -> FoldNewton | FoldSoftmax | None:
         """The models of all folds in the same passes, where there is a way."""
-        if self.loo or self.solver not in ("auto", "newton", "newton-cg"):
+        if self.loo or not isinstance(self.solver, str) or self.solver not in ("auto", "newton", "newton-cg"):
             return None
         if stackable(problem) and self.solver != "newton":
             return FoldSoftmax(problem, self.plans)

@@ -1,6 +1,7 @@
 """Which solver a problem gets: by what its loss and penalty are, and by cost."""
 
 from collections.abc import Callable
+from typing import Any
 
 from gramian.objective.label_losses import MultiHinge, Perceptron, RootHinge
 from gramian.objective.loss import Kinked
@@ -40,9 +41,9 @@ NAMES: dict[str, Callable[[], Method]] = {
 }
 
 
-def named(name: str) -> Method:
+def named(name: Any) -> Method:
     """The solver of a name."""
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         raise ValueError(
             f'solver is {name!r}; it must be "auto", one of {", ".join(map(repr, NAMES))}, or a solver object such as '
             "gm.solvers.GradientDescent()."

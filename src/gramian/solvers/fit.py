@@ -100,7 +100,7 @@ def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
     if isinstance(solver, Method):
         refuse_unfit(solver, problem)
         return solver, "asked for"
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto":
         return choose(problem)
     method = named(solver)
     refuse_unfit(method, problem)

@@ -17,6 +17,7 @@ from gramian.kernels.points import is_table
 from gramian.kernels.reading import is_matrix
 from gramian.rows import Rows, scan
 from gramian.rows.columns import fit_rows, new_rows
+from gramian.rows.refusals import no_table
 from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.lloyd import nearest as nearest_center
@@ -232,6 +233,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         if isinstance(X, Rows) or self.neighbors is not None or is_table(X):
             rows = fit_rows(self, X, sample_weight)
             return finite_numbers(rows), rows.collect().weight
+        error = no_table(X)
+        if error is not None:
+            raise error
         self.__dict__.pop("n_features_in_", None)
         return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gramian._charted import Drawn
 from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
+from gramian.selection.sample import seed_of
 from gramian.spectral.noise import noise_of
 from gramian.spectral.principal import Principal, principal
 from gramian.spectral.reading import without_target
@@ -224,6 +225,8 @@ def generator(random_state: Any) -> np.random.Generator:
     """A generator from whatever random_state is; None is seed 0."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
+    if not isinstance(random_state, np.random.Generator | None):
+        random_state = seed_of(random_state)
     return np.random.default_rng(0 if random_state is None else random_state)
 
 

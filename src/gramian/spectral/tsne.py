@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.parameters import choice, number, whole
+from gramian.parameters import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.classical import of_rows, power_of_two
@@ -157,7 +157,7 @@ class TSNE(Embedding):
 
     def _start(self, values: Any, n: int, r: int) -> Floats:
         if not isinstance(self.init, str):
-            given = np.asarray(self.init, dtype=np.float64)
+            given = array("init", self.init, f"finite numbers of shape ({n}, {r})")
             if given.shape != (n, r) or not np.isfinite(given).all():
                 raise ValueError(f"init has shape {given.shape}; it must be finite numbers of shape ({n}, {r}).")
             return given

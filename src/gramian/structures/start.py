@@ -130,7 +130,7 @@ def given_structures(templates: list[Any], how: Any) -> list[Any] | None:
 
 def centers_of(how: Any, k: int, d: int) -> Floats:
     """Centres to start from, checked."""
-    found = np.asarray(how, dtype=np.float64)
+    found = parameters.array("init", how, f"one of {', '.join(map(repr, INITS))}, or centres of shape ({k}, {d})")
     if found.shape != (k, d):
         raise ValueError(
             f"init has shape {found.shape}; it must be one of {', '.join(map(repr, INITS))}, a list of fitted "

@@ -67,7 +67,7 @@ class StudentT(Structure):
     def check(self, d: int) -> None:
         if isinstance(self.nu, str) and self.nu != "auto":
             raise ValueError(f'nu is {self.nu!r}; it must be "auto" or a number above 0.')
-        if self.nu != "auto":
+        if not isinstance(self.nu, str):
             parameters.number("nu", self.nu, low=0.0, open_low=True)
         parameters.number("regularization", self.regularization, low=0.0, open_low=True)
 
