@@ -236,6 +236,7 @@ class Choice:
         ("elbow", "The loss bends most at 3 clusters"),
         ("gap", "3 clusters are the fewest whose gap the next number does not exceed"),
         ("penalty", "Loss and penalty together are smallest with 3 clusters"),
+        ("prediction_strength", "3 clusters are the most that one half of the rows predicts of the other"),
         ("silhouette", "The silhouette is largest with 3 clusters"),
         ("stability", "3 clusters are the most that halves of the rows agree on"),
         ("own", "3 clusters are chosen"),

@@ -5,14 +5,15 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.cluster import KMeans as Reference
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import gramian as gm
 from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point, RivalPenalised
 from gramian.structures.assignments import Nearest
-from gramian.structures.choice import silhouette
+from gramian.structures.choice import CRITERIA, held_together, silhouette
 from gramian.structures.loop import Loop
 from gramian.structures.means import MeansLoop
 from gramian.structures.passes import State
@@ -243,12 +244,12 @@ class TestShapes:
         assert not hasattr(gm.Structures("point"), "predict_proba")
         assert gm.Structures("point").fit(BLOBS).n_clusters_ == 2
 
-    def test_a_kernel_has_a_criterion_of_its_own(self):
+    def test_a_kernel_takes_the_default_too(self):
         choice = (
-            gm.KMeans("auto", kernel=gm.kernels.RBF(2.0), random_state=0, max_clusters=4, n_init=2).fit(BLOBS).choice_
+            gm.KMeans("auto", kernel=gm.kernels.RBF(2.0), random_state=0, max_clusters=5, n_init=2).fit(BLOBS).choice_
         )
-        assert choice.criterion == "silhouette"
-        assert gm.KMeans("auto", random_state=0, max_clusters=4).fit(BLOBS).choice_.criterion == "bic"
+        assert choice.criterion == "prediction_strength"
+        assert choice.chosen == 4
 
     def test_structures_to_start_from(self):
         start = [Circle().fit(BLOBS[:20]), Circle().fit(BLOBS[20:40])]
@@ -299,7 +300,7 @@ class TestCompetition:
 
 
 class TestNumber:
-    @pytest.mark.parametrize("criterion", ["bic", "elbow", "gap", "penalty", "silhouette", "stability"])
+    @pytest.mark.parametrize("criterion", CRITERIA)
     def test_four_blobs_are_four(self, criterion):
         model = gm.KMeans("auto", criterion=criterion, max_clusters=7, n_init=2, random_state=0).fit(BLOBS)
         assert model.n_clusters_ == model.choice_.chosen == 4
@@ -309,7 +310,8 @@ class TestNumber:
         assert str(model.choice_) in str(model.summary())
 
     def test_bic_counts_the_mixing_proportions(self):
-        model = gm.KMeans("auto", max_clusters=3, random_state=0).fit(BLOBS)
+        with pytest.warns(gm.ConvergenceWarning, match="is max_clusters"):
+            model = gm.KMeans("auto", criterion="bic", max_clusters=3, random_state=0).fit(BLOBS)
         for k, value, objective in zip(
             model.choice_.n_clusters, model.choice_.values, model.choice_.objectives, strict=True
         ):
@@ -357,6 +359,52 @@ class TestNumber:
         t = rng.uniform(-5, 5, 150)
         X = np.concatenate([np.column_stack([t, t]), np.column_stack([t, -t])]) + 0.1 * rng.standard_normal((300, 2))
         assert gm.KLines("auto", max_clusters=4, random_state=0).fit(X).n_clusters_ == 2
+
+    @pytest.mark.parametrize("seed", range(2))
+    def test_known_groups(self, seed):
+        wine, iris = (X.data for X in (load_wine(), load_iris()))
+        wine, iris = ((X - X.mean(axis=0)) / X.std(axis=0) for X in (wine, iris))
+        assert gm.KMeans("auto", max_clusters=6, random_state=seed).fit(wine).n_clusters_ == 3
+        assert gm.KMeans("auto", max_clusters=6, random_state=seed).fit(iris).n_clusters_ in (2, 3)  # two species touch
+
+    @pytest.mark.parametrize("model", [gm.KMeans("auto"), gm.KMedians("auto", n_init=2)], ids=repr)
+    def test_one_cloud_is_one_cluster(self, model):
+        rng = np.random.default_rng(0)
+        clouds = {
+            "normal": rng.standard_normal((200, 2)),
+            "long": rng.standard_normal((200, 2)) * [6.0, 1.0],
+            "even": rng.uniform(size=(200, 2)),
+            "equal": np.ones((20, 2)),
+        }
+        for name, X in clouds.items():
+            assert clone(model).set_params(random_state=0, max_clusters=6).fit(X).n_clusters_ == 1, name
+
+    def test_shapes_and_densities_take_the_bic(self):
+        for model in (gm.KLines("auto"), gm.GaussianMixture("auto"), gm.Structures("point", "soft", "auto")):
+            model.set_params(max_clusters=2, random_state=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", gm.ConvergenceWarning)
+                assert model.fit(BLOBS).choice_.criterion == "bic"
+
+    def test_the_most_clusters_allowed_is_said(self):
+        for model in (gm.KMeans("auto"), gm.KMeans("auto", kernel="linear"), gm.GaussianMixture("auto")):
+            with pytest.warns(gm.ConvergenceWarning, match="chosen, 3, is max_clusters: more might do better"):
+                model.set_params(max_clusters=3, random_state=0).fit(separated(0, 3))
+            assert model.choice_.at_boundary
+            assert "is max_clusters" in str(model.certificate_)
+            assert not model.set_params(max_clusters=4).fit(separated(0, 3)).choice_.at_boundary
+
+    def test_prediction_strength_by_its_definition(self):
+        rng = np.random.default_rng(0)
+        own, predicted = rng.integers(0, 3, 40), rng.integers(0, 4, 40)
+        weight = rng.integers(1, 4, 40).astype(float)
+        a, b = np.repeat(own, weight.astype(int)), np.repeat(predicted, weight.astype(int))
+        shares = []
+        for j in range(3):
+            pairs = [b[i] == b[m] for i in np.flatnonzero(a == j) for m in np.flatnonzero(a == j) if i != m]
+            shares.append(np.mean(pairs))
+        assert held_together(predicted, own, weight) == pytest.approx(min(shares))
+        assert held_together(np.array([0, 0, 1]), np.array([0, 0, 1]), np.ones(3)) == 0.0  # one row predicts nothing
 
     def test_few_distinct_rows(self):
         X = np.repeat([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 5, axis=0)
@@ -419,7 +467,7 @@ class TestKernel:
     def test_criteria_are_those_of_distances_in_the_feature_space(self):
         kernel = gm.kernels.RBF(3.0)
         K = kernel(BLOBS)
-        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(BLOBS)
+        model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=5, random_state=0).fit(BLOBS)
         apart = np.sqrt(np.maximum(2.0 - 2.0 * K, 0.0))
         np.fill_diagonal(apart, 0.0)
         want = silhouette_score(apart, model.labels_, metric="precomputed")

@@ -15,6 +15,7 @@ FINDINGS = {
     "elbow": "The loss bends most at {k}",
     "gap": "{K} {are} the fewest whose gap the next number does not exceed",
     "penalty": "Loss and penalty together are smallest with {k}",
+    "prediction_strength": "{K} {are} the most that one half of the rows predicts of the other",
     "silhouette": "The silhouette is largest with {k}",
     "stability": "{K} {are} the most that halves of the rows agree on",
 }
@@ -23,6 +24,7 @@ TITLES = {
     "elbow": "loss",
     "gap": "gap",
     "penalty": "loss + penalty",
+    "prediction_strength": "prediction strength",
     "silhouette": "silhouette",
     "stability": "agreement of halves",
 }

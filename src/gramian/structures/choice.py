@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from gramian import parameters
 from gramian.rows import scan
 from gramian.structures.information import bayes
-from gramian.structures.loop import Outcome
+from gramian.structures.loop import Outcome, costs
+from gramian.structures.point import Point
 from gramian.structures.restarts import Search
 from gramian.structures.start import SHAPE_SAMPLE, Sample, drawn_rows, extended
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-CRITERIA = ("bic", "elbow", "gap", "penalty", "silhouette", "stability")
+CRITERIA = ("bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability")
 SAMPLE = 2000  # rows that are compared in pairs, or fitted again and again
+STRENGTH = 0.8  # prediction strength of clusters that are there (Tibshirani and Walther 2005)
+CLEAR_FALL = 3.0  # standard deviations by which an objective falls further than that of rows without clusters
+PARTITIONS = 10  # into halves, for the prediction strength
 REPEATS = 10  # reference tables of the gap, and pairs of halves of the stability
 CLEAR = 6.0  # ratio of the penalties at both ends of a number of clusters, beyond that of rows without any
 FRESH = 3  # starts of each number of clusters, the one before extended among them
@@ -42,6 +47,8 @@ class Choice:
         The number of clusters.
     penalty : float or None
         λ of the criterion "penalty".
+    at_boundary : bool
+        Whether the number chosen is `max_clusters`, so that more might do better.
     """
 
     criterion: str
@@ -51,10 +58,20 @@ class Choice:
     objectives: Floats
     chosen: int
     penalty: float | None = None
+    at_boundary: bool = False
 
     def __str__(self) -> str:
         text = f"{self.chosen} clusters by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
         return text + ("; the most tried" if self.chosen == self.n_clusters[-1] > 1 else "")
+
+    def warn_at_boundary(self) -> None:
+        """Warn where the number chosen is the most allowed."""
+        if self.at_boundary:
+            warn_user(f"{self.boundary_note} Give a larger max_clusters.", ConvergenceWarning)
+
+    @property
+    def boundary_note(self) -> str:
+        return f"The number of clusters chosen, {self.chosen}, is max_clusters: more might do better."
 
 
 @dataclass(eq=False)
@@ -97,7 +114,22 @@ def choice_of(task: Task, outcomes: list[Any]) -> Choice:
     objectives = np.array([each.value for each in outcomes])
     values, errors, best = RULES[task.criterion](task, outcomes, objectives)
     charge = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
-    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), charge)
+    ended = best + 1 == len(outcomes) == int(task.most) < task.search.used and best > 0
+    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), charge, ended)
+
+
+def default_criterion(template: Any, rule: Any) -> str:
+    """What "auto" stands for: the prediction strength of points, the BIC of densities and shapes.
+
+    `bench/results/number_of_clusters.md` has the measurements.
+    """
+    return "prediction_strength" if isinstance(template, Point) and not rule.soft else "bic"
+
+
+def boundary_note(model: Any) -> list[str]:
+    """What a certificate says where the number of clusters chosen is the most allowed."""
+    choice = getattr(model, "choice_", None)
+    return [choice.boundary_note] if choice is not None and choice.at_boundary else []
 
 
 def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
@@ -249,8 +281,87 @@ def _stability(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Flo
     return means, errors, int(np.flatnonzero(np.nan_to_num(means, nan=-1.0) >= means[best] - errors[best])[-1])
 
 
+def _prediction_strength(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
+    """The most clusters in which other rows that belong together are predicted to do so (Tibshirani and Walther 2005).
+
+    Of clusters fitted to one half of the rows, the worst is looked at: the share of its pairs that clusters of the
+    other half hold together. Halves agree too on how to divide one long cloud: so the objective must also have fallen
+    further than it does of rows without clusters.
+    """
+    X, weight, _ = _sampled(task)
+    tried = list(range(1, len(outcomes) + 1))
+    strengths = np.zeros((PARTITIONS, len(outcomes)))
+    for repeat in range(PARTITIONS):
+        order = task.search.rng.permutation(len(weight))
+        halves = [order[: len(order) // 2], order[len(order) // 2 :]]
+        fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
+        for i, pair in enumerate(zip(*fits, strict=False)):
+            both = []
+            for (own, other), half in zip((pair, pair[::-1]), halves, strict=True):
+                both.append(held_together(_owners(other, X[half]), _owners(own, X[half]), weight[half]))
+            strengths[repeat, i] = np.mean(both)
+    strengths[:, 0] = 1.0
+    means, errors = strengths.mean(axis=0), strengths.std(axis=0) / np.sqrt(PARTITIONS)
+    strong = np.flatnonzero(means + errors >= STRENGTH)[::-1]
+    null = _NullRows.like(X, weight)
+    return means, errors, next(int(i) for i in strong if i == 0 or null is None or null.beaten(task, values, int(i)))
+
+
+@dataclass(frozen=True, eq=False)
+class _NullRows:
+    """Rows without clusters: a normal cloud and an even box, with the principal axes of given rows."""
+
+    low: Floats
+    high: Floats
+    spread: Floats
+    weight: Floats
+
+    @classmethod
+    def like(cls, X: Any, weight: Floats) -> "_NullRows | None":
+        """Of rows; None of sparse ones with too many columns to be written out."""
+        if sp.issparse(X):
+            if X.shape[1] > SAMPLE:
+                return None
+            X = X.toarray()
+        away = np.asarray(X, dtype=np.float64) - np.average(X, axis=0, weights=weight)
+        U, S, _ = np.linalg.svd(away * np.sqrt(weight)[:, None], full_matrices=False)
+        turned = U * S / np.sqrt(np.maximum(weight, 1e-300))[:, None]
+        return cls(turned.min(axis=0), turned.max(axis=0), S / np.sqrt(weight.sum()), weight)
+
+    def _drawn(self, even: bool, rng: np.random.Generator) -> Floats:
+        shape = (len(self.weight), len(self.spread))
+        return rng.uniform(self.low, self.high, shape) if even else rng.standard_normal(shape) * self.spread
+
+    def beaten(self, task: Task, values: Floats, i: int) -> bool:
+        """Whether i + 1 clusters lower the objective of one by clearly more than they lower that of either kind."""
+        tiny = 1e-300
+        fall = np.log(max(float(values[i]), tiny) / max(float(values[0]), tiny))
+        for even in (False, True):
+            falls = np.empty(REPEATS)
+            for repeat in range(REPEATS):
+                search = replace(
+                    _search_of(task.search, self._drawn(even, task.search.rng), self.weight),
+                    n_init=min(task.search.n_init, FRESH),
+                )
+                one, several = (search.best([task.template] * k).value for k in (1, i + 1))
+                falls[repeat] = np.log(max(several, tiny) / max(one, tiny))
+            if fall >= falls.mean() - CLEAR_FALL * falls.std() * np.sqrt(1.0 + 1.0 / REPEATS):
+                return False
+        return True
+
+
+def held_together(predicted: Ints, own: Ints, weight: Floats) -> float:
+    """The least share, over own clusters, of pairs of rows that are predicted to be together; weights are counts."""
+    counts = np.zeros((int(own.max()) + 1, int(predicted.max()) + 1))
+    np.add.at(counts, (own, predicted), weight)
+    total = counts.sum(axis=1)
+    pairs = (counts * np.maximum(counts - 1.0, 0.0)).sum(axis=1)
+    return float(np.min(pairs[total > 1] / (total * (total - 1.0))[total > 1], initial=1.0)) * float((total != 1).all())
+
+
 def _owners(outcome: Outcome, X: Any) -> Ints:
-    return np.column_stack([each.loss(X) for each in outcome.state.structures]).argmin(axis=1)
+    losses = np.column_stack([each.loss(X) for each in outcome.state.structures])
+    return (costs(losses, outcome.state, X.shape[1]) if outcome.soft else losses).argmin(axis=1)
 
 
 def _search_of(search: Search, X: Any, weight: Floats) -> Search:
@@ -263,6 +374,7 @@ RULES: dict[str, Callable[[Task, list[Outcome], Floats], tuple[Floats, Floats | 
     "elbow": _elbow,
     "gap": _gap,
     "penalty": _penalty,
+    "prediction_strength": _prediction_strength,
     "silhouette": _silhouette,
     "stability": _stability,
 }

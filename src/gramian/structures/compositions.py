@@ -41,8 +41,8 @@ PARAMETERS = """
     max_iter : int
     tol : float
         The fall of the objective by one pass that ends it, relative to the objective.
-    criterion : "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
-        What chooses k.
+    criterion : "auto", "bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette" or "stability"
+        What chooses k: by default the prediction strength, of densities the BIC.
     penalty : "auto" or float
         λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
         middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
@@ -81,7 +81,7 @@ class _Named(DistanceModel):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        criterion: str = "bic",
+        criterion: str = "auto",
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
@@ -151,7 +151,7 @@ class KPlanes(_Named):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        criterion: str = "bic",
+        criterion: str = "auto",
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
@@ -225,7 +225,7 @@ class KGaussians(ClusterModel):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        criterion: str = "bic",
+        criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
     ) -> None:
@@ -290,7 +290,7 @@ class Structures(DistanceModel):
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        criterion: str = "bic",
+        criterion: str = "auto",
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,

@@ -17,7 +17,7 @@ from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
 from gramian.solvers.eigen import eigen
 from gramian.structures.assignments import Nearest
-from gramian.structures.choice import FRESH, Choice, Task, choice_of
+from gramian.structures.choice import FRESH, Choice, Task, boundary_note, choice_of
 from gramian.structures.kernel_point import KernelPoint
 from gramian.structures.passes import State
 from gramian.structures.point import Point
@@ -71,7 +71,8 @@ class KernelFit:
         if k is None and model.criterion == "bic":
             raise ValueError(
                 'criterion "bic" counts the directions that noise fills, and a feature space does not say how many: '
-                'with a kernel give criterion="silhouette", "stability", "gap", "elbow" or "penalty".'
+                'with a kernel give criterion="prediction_strength", "silhouette", "stability", "gap", "elbow" or '
+                '"penalty".'
             )
         parameters.choice("init", model.init if isinstance(model.init, str) else repr(model.init), INITS)
         for name in ("n_init", "max_iter"):
@@ -99,6 +100,7 @@ class KernelFit:
             del model.choice_
         if k is None:
             best, model.choice_ = self._chosen(engine, used, rng)
+            model.choice_.warn_at_boundary()
         else:
             starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
             tries = (engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol) for _ in range(starts))
@@ -115,11 +117,11 @@ class KernelFit:
         if len(index) > SAMPLE:
             index = np.sort(rng.choice(index, SAMPLE, replace=False))
         points = engine.points[index]
-        criterion = "silhouette" if model.criterion == "auto" else model.criterion
+        criterion = "prediction_strength" if model.criterion == "auto" else model.criterion
         if criterion == "gap" and not isinstance(points, Vectors):
             raise ValueError(
                 'criterion "gap" compares with rows spread evenly over a box, and points of this kernel are no rows of '
-                'numbers: give criterion="silhouette", "stability", "elbow" or "penalty".'
+                'numbers: give criterion="prediction_strength", "silhouette", "stability", "elbow" or "penalty".'
             )
         F, weight = engine.features(points), engine.weight[index]
         search = Search(
@@ -154,8 +156,9 @@ class KernelFit:
         model.history_, model.n_iter_ = found.history, len(found.history) - 1
         tolerance = max(float(model.tol), 1e-12)
         model.certificate_ = Certificate(
-            ALTERNATION, fewer, tolerance, fewer <= tolerance, None, None, engine.through, convex=False
-        )
+            ALTERNATION, fewer, tolerance, fewer <= tolerance, None, None, engine.through,
+            note=" ".join(boundary_note(model)), convex=False,
+        )  # fmt: skip
         model.solver_ = Solver("kernel alternation", engine.reason)
         if hasattr(model, "centers_"):
             del model.centers_

@@ -33,9 +33,9 @@ class KMeans(DistanceModel):
     max_iter : int
     tol : float
         The relative fall of the objective by one pass that ends it; at 0 only rows that stay do.
-    criterion : "auto", "bic", "elbow", "gap", "penalty", "silhouette" or "stability"
-        What chooses k: by default "bic", with a kernel "silhouette". With a kernel all but "bic" go by distances in
-        its feature space; "gap" takes rows of numbers.
+    criterion : "auto", "bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette" or "stability"
+        What chooses k: by default the prediction strength, the most clusters of one half of the rows that the other
+        half predicts. With a kernel all but "bic" go by distances in its feature space; "gap" takes rows of numbers.
     penalty : "auto" or float
         λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
         middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).

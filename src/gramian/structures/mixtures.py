@@ -95,7 +95,8 @@ class GaussianMixture(Mixture):
     max_iter : int
     tol : float
         The rise of the mean log-likelihood by one pass that ends it.
-    criterion : "bic", "elbow", "silhouette" or "stability"
+    criterion : "auto", "bic", "elbow", "prediction_strength", "silhouette" or "stability"
+        What chooses k: by default the BIC.
     max_clusters : int
     random_state : int, Generator, RandomState or None
 
@@ -134,7 +135,7 @@ class GaussianMixture(Mixture):
         n_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-5,
-        criterion: str = "bic",
+        criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
     ) -> None:
@@ -190,7 +191,7 @@ class StudentTMixture(Mixture):
         n_init: int = 1,
         max_iter: int = 500,
         tol: float = 1e-5,
-        criterion: str = "bic",
+        criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
     ) -> None:

@@ -16,7 +16,7 @@ from gramian.selection.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
 from gramian.solvers.lloyd import EXACT, nearest
 from gramian.structures.assignments import Assignment
-from gramian.structures.choice import Choice, Task, chosen
+from gramian.structures.choice import Choice, Task, boundary_note, chosen, default_criterion
 from gramian.structures.gaussian import column_moments
 from gramian.structures.loop import Outcome, costs
 from gramian.structures.means import MeansLoop, are_means, is_dense
@@ -94,9 +94,10 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         if hasattr(self, "choice_"):
             del self.choice_
         if counts is None:
-            criterion = "bic" if self.criterion == "auto" else self.criterion
+            criterion = default_criterion(prepared[0], rule) if self.criterion == "auto" else self.criterion
             task = Task(search, prepared[0], criterion, self.max_clusters, getattr(self, "penalty", "auto"))
             outcome, self.choice_ = chosen(task)
+            self.choice_.warn_at_boundary()
         else:
             outcome = search.best(prepared if isinstance(structure, list) else prepared * counts)
         self._take(search, outcome, rows)
@@ -160,8 +161,8 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         tolerance = max(float(self.tol), 1e-12)
         note = self._note()
         self.certificate_ = Certificate(
-            ALTERNATION, outcome.change, tolerance, outcome.change <= tolerance, None, None, "rows", note=note,
-            convex=False,
+            ALTERNATION, outcome.change, tolerance, outcome.change <= tolerance, None, None, "rows",
+            note=" ".join([note, *boundary_note(self)]).strip(), convex=False,
         )  # fmt: skip
         self.solver_ = Solver(*search.solver)
         self._set_attributes()
