@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := src tests bench docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help learn test lint types layers bench format clean
+.PHONY: help learn test lint types layers bench format clean check-statistics
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ layers: $(VENV)/.test ## import-linter: the left-to-right contract
 format: $(VENV)/.test ## rewrite the sources in the house style
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+check-statistics: $(VENV)/.test ## simulate coverage and levels of statistical statements (long)
+	PYTHONPATH=tests $(BIN)/python -m simulations
 
 bench: $(VENV)/.bench ## every task against its peers (long)
 	$(BIN)/python -m bench

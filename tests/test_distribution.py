@@ -15,7 +15,7 @@ from scipy.special import expit, softmax
 import gramian as gm
 from gramian.models import averaging as av
 from gramian.models import distribution as ds
-from gramian.models.errors import Covariance
+from gramian.models.errors import Covariance, inverse_root
 from gramian.objective.losses import Logistic, Softmax
 
 LOCATION, SCALE = np.array([0.0, 3.0, -2.0]), np.array([1.0, 0.2, 5.0])
@@ -284,7 +284,7 @@ def test_posterior_of_covariances_without_rank():
     thin = av.Posterior.inside(Covariance(np.outer(x, x), 1, "none"))
     np.testing.assert_allclose(thin.covariance(rows([[1.0, 0.0], [2.0, 1.0]]))[:, 0, 0], [1.0, 0.0], atol=1e-12)
     H = np.diag([4.0, 0.0, 1e-8])
-    np.testing.assert_allclose(av.inverse_root(H) @ av.inverse_root(H).T, np.diag([0.25, 0.0, 1e8]))
+    np.testing.assert_allclose(inverse_root(H) @ inverse_root(H).T, np.diag([0.25, 0.0, 1e8]))
 
 
 # of fitted models

@@ -54,6 +54,7 @@ def test_scikit_learn_contract(estimator, check):
 
 LINEAR = [e for e in ALL if is_regressor(e) and isinstance(e, LinearModel)]
 CLASSIFIERS = [e for e in ALL if is_classifier(e)]
+WITH_SUMMARY = [e for e in ALL if hasattr(e, "summary") and (is_classifier(e) or is_regressor(e))]
 
 
 def ids(estimator):
@@ -223,6 +224,24 @@ class TestLinear:
         else:
             with pytest.raises(ValueError, match="no prediction intervals"):
                 model.predict(X, interval=0.9)
+
+
+@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", WITH_SUMMARY, ids=lambda e: type(e).__name__)
+def test_p_values_under_a_penalty_say_what_they_do_not_contain(estimator):
+    X, y = table(3)
+    model = clone(estimator)
+    if is_classifier(model):
+        y = np.where(y > np.median(y), "a", "b")
+    for alpha in (0.0, 0.1, "auto"):
+        if alpha != "auto" and "alpha" in model.get_params():
+            model.set_params(alpha=alpha)
+        fitted = clone(model).fit(X, y)
+        summary = fitted.summary()
+        prior = getattr(fitted, "prior", None) is not None
+        penalised = prior or np.any(np.asarray(getattr(fitted, "alpha_", 0.0)) > 0)
+        if "p" in summary.coefficients:
+            assert ("neither the bias of the p" in str(summary)) == penalised
 
 
 def classes(seed, n=90, d=3, k=3):

@@ -155,15 +155,6 @@ class Posterior:
         return cls(-(vectors @ (pull / values)) * over, size, root)
 
 
-def inverse_root(H: Floats) -> Floats:
-    """F with FFᵀ = H⁻¹ of a positive H; directions that H says nothing of are left out."""
-    diagonal = np.diagonal(H)
-    unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-    values, vectors = np.linalg.eigh(H * unit[:, None] * unit)
-    keep = values > 1e-13 * max(float(values[-1]), 1e-300) * len(values)
-    return np.asarray(unit[:, None] * vectors[:, keep] / np.sqrt(values[keep]))
-
-
 def predictive(loss: Loss, f: Floats, scale: Any, variance: Floats | None) -> Distribution:
     """The distribution of y given its prediction f, whose own variance is averaged over."""
     spread = None if variance is None or not variance.any() else np.sqrt(variance)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gramian import parameters
 from gramian.models.base import LinearModel
 from gramian.models.composed import Composed, loss_of, penalty_of
-from gramian.models.errors import Covariance, coefficient_errors, covariance_of
+from gramian.models.errors import Covariance, coefficient_errors, covariance_of, penalty_notes, refuse_perfect
 from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
 from gramian.objective.loss import Loss, Scaled
@@ -69,8 +69,10 @@ class Regressor(Kernelised, Composed, LinearModel):
 
     Notes
     -----
-    Standard errors are those of M-estimators (sandwich), of likelihoods by their curvature; the bias of a penalty is
-    not in them.
+    Standard errors are those of M-estimators: a sandwich in which each row's gradient is divided by 1 − its leverage
+    (HC3), with the scale of Huber's loss and Student's t corrected for the degrees of freedom, and intervals of
+    Student's t; of counts by the curvature of the likelihood. The bias of a penalty and the choice of alpha are not in
+    them. Where most rows are fitted perfectly there is no scale, and `summary()` is refused: give one.
 
     Examples
     --------
@@ -166,6 +168,8 @@ class Regressor(Kernelised, Composed, LinearModel):
             self.scale_ = float(scales[0]) if one else scales
         self._covariances: list[Covariance | None] = [covariance_of(fit) for fit in fits]
         self._weight = fits[0].problem.columns.weight
+        refused = [fit.perfect for fit, c in zip(fits, self._covariances, strict=True) if fit.perfect and c is None]
+        self._perfect = refused[0] if refused else ""
 
     def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
         """Predictions of the target: of its mean, median or quantile, as the loss has it."""
@@ -176,9 +180,15 @@ class Regressor(Kernelised, Composed, LinearModel):
         """The distribution of the target given x, where the loss is a likelihood: mean, std, quantile, log_density."""
         from gramian.models.averaging import of_regressor
 
+        refuse_perfect(self, "predictive distribution")
         return of_regressor(self, self._rows(X))
 
+    def _interval(self, rows: Rows, interval: float, interval_of: str) -> Any:
+        refuse_perfect(self, "intervals")
+        return super()._interval(rows, interval, interval_of)
+
     def _summary(self) -> Summary:
+        refuse_perfect(self, "summary")
         facts: dict[str, Any] = {"loss": repr(self._loss), "alpha": self.alpha_, "n": self._weight}
         facts["objective"] = self.objective_
         if hasattr(self, "scale_"):
@@ -186,6 +196,10 @@ class Regressor(Kernelised, Composed, LinearModel):
         columns, notes = self._kernel_notes() or coefficient_errors(
             self._coefficient_table(), self._covariances, self.fit_intercept
         )
+        freedoms = [c.freedom for c in self._covariances if c is not None and c.freedom is not None]
+        if freedoms and "error" in columns:
+            facts["df"] = freedoms[0] if len(freedoms) == 1 else np.array(freedoms)
+        notes += penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, columns, facts, notes)

@@ -11,7 +11,7 @@ from gramian.models.calibration import Calibration, calibrate
 from gramian.models.classifying import ClassifyingModel
 from gramian.models.codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.composed import Composed, loss_of, penalty_of
-from gramian.models.errors import Covariance, coefficient_errors, covariance_of
+from gramian.models.errors import Covariance, coefficient_errors, covariance_of, penalty_notes
 from gramian.models.kernelised import Kernelised
 from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
@@ -245,6 +245,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         columns, notes = self._kernel_notes() or coefficient_errors(
             self._coefficient_table(), self._covariances, bool(self.fit_intercept)
         )
+        notes += penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)
         notes += [self.certificate_.note] if self.certificate_.note else []
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return self._told(Summary(type(self).__name__, columns, facts, notes))

@@ -15,7 +15,7 @@ from gramian.models.base import Interval, LinearModel
 from gramian.models.classifying import ClassifyingModel
 from gramian.models.composed import Composed
 from gramian.models.distribution import Categorical
-from gramian.models.errors import coefficient_errors
+from gramian.models.errors import coefficient_errors, refuse_perfect
 from gramian.models.most_probable import Answer, Descent, Road, Squares, most_probable
 from gramian.objective import likelihoods, priors
 from gramian.objective.likelihoods import Likelihood, Scaled
@@ -211,6 +211,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             road.weight * a.loss / known.unit + road.rest(known) for road, (a, known) in zip(roads, found, strict=True)
         )
         self.log_posterior_ = self.log_likelihood_ + float(sum(prior.log_density(a.coef).sum() for a in answers))
+        self._perfect = next((a.perfect for a in answers if a.perfect), "")
         self._posteriors = [road.posterior(a, known) for road, (a, known) in zip(roads, found, strict=True)]
 
     # what it predicts
@@ -238,6 +239,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         For classes: probabilities, mode, log_density and `optimal(cost)`.
         """
         check_is_fitted(self)
+        refuse_perfect(self, "predictive distribution")
         rows = self._rows(X)
         f = self._linear(rows)
         if self._classifies():
@@ -252,6 +254,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         return np.column_stack(found).reshape(f.shape)
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
+        refuse_perfect(self, "intervals")
         level = parameters.number("interval", interval, low=0.0, high=1.0, open_low=True)
         parameters.choice("interval_of", interval_of, ("observation", "mean"))
         f = self._linear(rows)
@@ -302,7 +305,9 @@ class MAP(Composed, LinearModel, ClassifyingModel):
     # what it says
 
     def _summary(self) -> Summary:
-        facts: dict[str, Any] = {"likelihood": repr(self._read[0]), "prior": repr(self._read[1])}
+        refuse_perfect(self, "summary")
+        likelihood, prior = self._read
+        facts: dict[str, Any] = {"likelihood": repr(likelihood), "prior": repr(prior)}
         if hasattr(self, "scale_"):
             facts["scale"] = self.scale_
         facts |= {"alpha": self.alpha_, "n": self._weight}
@@ -315,7 +320,12 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         else:
             covariances = [posterior.outside() for posterior in self._posteriors if posterior is not None]
             columns, _ = coefficient_errors(columns, list(covariances), bool(self.fit_intercept))
-            notes.append("Errors are those of the posterior about its mode, given the scale.")
+            notes.append(
+                "Errors are those of the posterior about its mode, given the scale and the prior: intervals and "
+                "p-values contain neither the bias of the prior nor the uncertainty of the scale."
+                if prior.strength > 0
+                else "Errors are those of the posterior about its mode, given the scale."
+            )
         notes += [self.certificate_.note] if self.certificate_.note else []
         return Summary(type(self).__name__, columns, facts, notes)
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.models.averaging import Posterior, inverse_root
-from gramian.models.errors import MOST
+from gramian.models.averaging import Posterior
+from gramian.models.errors import MOST, inverse_root
 from gramian.models.ridge import Ridge
 from gramian.models.sparse import SMALL_GRAM, Lasso
 from gramian.objective.likelihoods import Likelihood, Scaled
@@ -46,6 +46,7 @@ class Answer:
     alpha: float
     scale: float | None = None
     source: Any = None
+    perfect: str = ""  # why the scale of the noise cannot be estimated
 
 
 class Squares:
@@ -172,12 +173,21 @@ class Descent:
         fit = fit_problem(self.problem.with_alpha(alpha), warn=last, **self.options)
         if fit.scale is not None and not 0.0 < fit.scale < np.inf:
             raise ValueError(
-                "The scale cannot be estimated: y is met exactly, and the density grows without end as the scale goes "
-                "to 0. Give the scale of the noise, as in likelihood=gm.likelihoods.StudentT(nu, scale)."
+                "The scale cannot be estimated. Perfect fit: the likelihood is unbounded as the scale goes to 0. Give "
+                "the scale of the noise, as in likelihood=gm.likelihoods.StudentT(nu, scale)."
             )
         loss = self._alone(fit).value(fit.theta)
         return Answer(
-            fit.coef, fit.intercept, loss, fit.certificate, fit.solver, fit.iterations, alpha, fit.scale, source=fit
+            fit.coef,
+            fit.intercept,
+            loss,
+            fit.certificate,
+            fit.solver,
+            fit.iterations,
+            alpha,
+            fit.scale,
+            source=fit,
+            perfect=fit.perfect,
         )
 
     @staticmethod
@@ -242,16 +252,15 @@ def most_probable(
 def _exact(road: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]:
     answer = road.at(prior.alpha(known.unit, road.weight))
     known = known.at(max(known.width, known.likeliest(answer.loss)))
-    note = (
-        f"The columns meet y exactly: the density grows without end as the scale goes to 0, and it is held at "
-        f"{known.width:.3g}."
+    sentence = (
+        "Perfect fit: the likelihood is unbounded as the scale goes to 0, so no optimum exists; the scale was fixed at "
+        f"{known.width:.3g}. Give the scale of the noise, as in likelihood=gm.likelihoods."
+        f"{type(known).__name__}(scale=…)."
     )
-    warn_user(
-        f"{note} Give the scale of the noise, as in likelihood=gm.likelihoods.{type(known).__name__}(scale=…).",
-        ConvergenceWarning,
-    )
-    both = f"{answer.certificate.note} {note}".strip()
-    return replace(answer, certificate=replace(answer.certificate, note=both)), known
+    warn_user(sentence, ConvergenceWarning)
+    return replace(
+        answer, certificate=replace(answer.certificate, note=sentence, attained=False), perfect=sentence
+    ), known
 
 
 def _settled_scale(

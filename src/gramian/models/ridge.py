@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import parameters
+from gramian.models.errors import penalty_notes
 from gramian.models.inference import InferentialModel
 from gramian.models.kernelised import Kernelised
 from gramian.rows import Rows, parallel_map, single_threaded_blas
@@ -313,10 +314,12 @@ class Ridge(Kernelised, InferentialModel):
             facts |= {"noise variance": self.noise_variance_}
             notes = [str(self.scores_)] if hasattr(self, "scores_") else []
             notes += self._metric_notes()
+            notes += penalty_notes(self.alpha_, hasattr(self, "scores_"))
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         summary = super()._summary()
         facts = {"alpha": self.alpha_, **summary.facts}
         columns, more = self._kernel_notes() or (summary.coefficients, [])
+        more = [*more, *penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)]
         notes = [*summary.notes, *more, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
         return Summary(summary.title, columns, facts, notes)
 

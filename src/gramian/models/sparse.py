@@ -176,7 +176,9 @@ class ElasticNet(LinearModel):
             )
 
     def _summary(self) -> Summary:
-        notes = [self.certificate_.note, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
+        notes = [self.certificate_.note] if self.certificate_.note else []
+        notes.append("Standard errors are not given: theory has none for coefficients that a penalty sets to zero.")
+        notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, self._coefficient_table(), {"alpha": self.alpha_, **self._facts}, notes)
 
 

@@ -105,6 +105,10 @@ class Scaled(Loss):
     def joint(self, y: Floats, f: Floats, scale: float) -> Floats:
         """What is minimised over f and the scale together."""
 
+    @abstractmethod
+    def scale_terms(self, y: Floats, f: Floats) -> Floats:
+        """What has a mean of 1 over the rows at the scale that is estimated: u² of normal noise, bounded."""
+
     @property
     def unit(self) -> float:
         return 1.0 if self.scale is None else float(self.scale)

@@ -149,6 +149,9 @@ class Huber(Scaled):
     def joint(self, y: Floats, f: Floats, scale: float) -> Floats:
         return scale + scale * self.at(scale).value(y, f)
 
+    def scale_terms(self, y: Floats, f: Floats) -> Floats:
+        return np.minimum(np.abs(y - f) / self.unit, self.delta) ** 2
+
     def start(self, mean: float) -> float:
         return mean
 
@@ -191,6 +194,10 @@ class StudentT(Scaled):
 
     def joint(self, y: Floats, f: Floats, scale: float) -> Floats:
         return self.at(scale).value(y, f)
+
+    def scale_terms(self, y: Floats, f: Floats) -> Floats:
+        square = ((y - f) / self.unit) ** 2
+        return (self.nu + 1.0) * square / (self.nu + square)
 
     def start(self, mean: float) -> float:
         return mean

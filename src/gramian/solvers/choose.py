@@ -93,7 +93,9 @@ def choose(problem: Problem) -> tuple[Method, str]:
     if joint_scale(loss) or isinstance(loss, StudentT | Power):
         _need(small, problem, f"at most {MOST_COLUMNS} columns, or Huber(delta, scale) with a scale that is given")
         if isinstance(loss, StudentT):
-            return Reweighted(spread), "each row's weight makes a parabola above Student's t: the likelihood only grows"
+            return Reweighted(
+                1e-4 * spread
+            ), "each row's weight makes a parabola above Student's t: the likelihood only grows"
         if isinstance(loss, Power):
             return PowerNewton(), "a power of the residual has a gradient"
         if isinstance(loss, Huber):

@@ -20,6 +20,7 @@ from gramian.solvers.landmark_problem import LandmarkProblem, part_of
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
+from gramian.solvers.perfect import perfect_fit
 from gramian.solvers.problem import Problem
 from gramian.solvers.separation import Watch, flat, may_separate, separating_columns
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -48,6 +49,7 @@ class Fit:
     separated: bool = False
     interrupted: bool = False
     more: dict[str, Any] = field(default_factory=dict)
+    perfect: str = ""  # why the scale of the noise cannot be estimated
 
 
 def fit_problem(
@@ -91,7 +93,9 @@ def fit_problem(
     if found.certificate.tolerance > tol:
         said = f"Rounding leaves this solver a tolerance of {least:g}, not the {tol:g} asked for."
         found = replace(found, certificate=replace(found.certificate, note=said))
-    if warn and not found.certificate.holds and not outcome.interrupted:
+    if warn and found.perfect and not found.certificate.holds:
+        warn_user(found.perfect, ConvergenceWarning)
+    elif warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
     return found if problem is given else replace(found, problem=given)
 
@@ -128,6 +132,10 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
     convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
     holds = bool(value <= tol)
     certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", convex=convex)
+    perfect = perfect_fit(problem, theta, outcome.scale)
+    if perfect:
+        certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
+        holds = certificate.holds
     coef, intercept = problem.outside(theta)
     return Fit(
         problem,
@@ -143,6 +151,7 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
         outcome.scale,
         interrupted=outcome.interrupted,
         more=outcome.more,
+        perfect=perfect,
     )
 
 
