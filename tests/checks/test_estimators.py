@@ -236,10 +236,14 @@ def test_p_values_under_a_penalty_say_what_they_do_not_contain(estimator):
     for alpha in (0.0, 0.1, "auto"):
         if alpha != "auto" and "alpha" in model.get_params():
             model.set_params(alpha=alpha)
-        fitted = clone(model).fit(X, y)
+        try:
+            fitted = clone(model).fit(X, y)
+        except ValueError:
+            assert alpha == 0.0  # without a penalty some have no answer
+            continue
         summary = fitted.summary()
-        prior = getattr(fitted, "prior", None) is not None
-        penalised = prior or np.any(np.asarray(getattr(fitted, "alpha_", 0.0)) > 0)
+        inner = getattr(fitted, "estimator_", fitted)
+        penalised = hasattr(inner, "prior") or np.any(np.asarray(getattr(inner, "alpha_", 0.0)) > 0)
         if "p" in summary.coefficients:
             assert ("neither the bias of the p" in str(summary)) == penalised
 
