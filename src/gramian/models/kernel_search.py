@@ -76,7 +76,8 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any) 
     elif not isinstance(own["n_neighbors"], str):
         trial.set_params(neighbors=[own["n_neighbors"]], n_neighbors="auto")
     trial.set_params(kernel=kernel)
-    trial.fit(X, y, sample_weight=sample_weight)
+    with muted(ConvergenceWarning):
+        trial.fit(X, y, sample_weight=sample_weight)
     scores = trial.scores_
     return float(scores.mean[scores.chosen])
 

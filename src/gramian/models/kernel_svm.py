@@ -17,6 +17,7 @@ from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.kernel_rows import KernelRows
 from gramian.solvers.smo import Dual, Found, Start, until_gap
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
@@ -88,6 +89,18 @@ def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tup
     primal = 0.5 * square + slack
     lower = float(dual.c @ found.beta) - 0.5 * square
     return 2.0 * alpha * primal, max(primal - lower, 0.0) / max(abs(primal), 1e-300)
+
+
+def warn_unfinished(model: Any) -> None:
+    """Warn where the certificate of a kernel machine does not hold."""
+    shown = model.certificate_
+    if not shown.value <= shown.tolerance:
+        warn_user(
+            f"{type(model).__name__} did not converge: the {shown.kind} is {shown.value:.2g} and its tolerance "
+            f"{shown.tolerance:.2g}. The kernel matrix is too ill-conditioned for this alpha: scale the columns "
+            "(gm.StandardScaler), raise alpha or tol, or change the kernel.",
+            ConvergenceWarning,
+        )
 
 
 class KernelClassifier:
@@ -183,6 +196,7 @@ class KernelClassifier:
             note=note,
             convex=positive_definite(model.kernel_),
         )
+        warn_unfinished(model)
         model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
         model.n_iter_ = max(m.rounds for m in self.machines)
         model.objective_ = float(np.mean([m.value for m in self.machines]))

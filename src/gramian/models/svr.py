@@ -12,6 +12,7 @@ from gramian import parameters
 from gramian._charted import Charted
 from gramian.kernels.points import alone
 from gramian.kernels.reading import positive_definite
+from gramian.models.kernel_svm import warn_unfinished
 from gramian.models.kernelised import Kernelised
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.scores import Scores
@@ -19,8 +20,8 @@ from gramian.selection.shared import select
 from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, Found, Start, by_row, minimise, until_gap
+from gramian.solvers.kernel_rows import FEW, KernelRows
+from gramian.solvers.smo import Dual, Found, Start, by_interior_point, by_row, minimise, until_gap
 from gramian.summary import Summary
 from gramian.warnings import warn_user
 
@@ -134,6 +135,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self.certificate_ = Certificate(
             "duality gap", gap, tol, gap <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
+        warn_unfinished(self)
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         del self._y, self._w
         return self
@@ -261,6 +263,9 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
         size = float(np.average(self.kernel_.diag(points)[weight > 0], weights=weight[weight > 0])) or 1.0
         found = minimise(dual, rows, Start(beta), tol=tol * size)
+        if found.violation > tol * size and rows.n <= FEW:
+            other = by_interior_point(dual, rows, 1.0)
+            found = other if other.violation < found.violation else found
         rows.release()
         self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))
         self.offset_ = -self.intercept_
@@ -270,6 +275,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         self.certificate_ = Certificate(
             "KKT residual", value, tol, value <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
+        warn_unfinished(self)
         self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         return self
 

@@ -9,19 +9,22 @@ import scipy.linalg as sl
 from numba import njit
 from numpy.typing import NDArray
 
+from gramian.solvers.box_interior import interior_point
 from gramian.solvers.kernel_rows import FEW, KernelRows
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 WORKING, WARM = 4096, 2048  # variables solved for at once; from the answer of a neighbouring problem
 MOST_INNER = 100_000
+MOST_WHOLE_ROUNDS = 20  # of working sets of all variables
+LEAST_STEPS, STEPS_PER_VARIABLE = 5_000, 500  # of a fit
 PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
 STALLED = 0.7  # of the violation left between two looks in double precision
 MOST_FREE = 1000  # variables whose equations are solved at the end
 LANES = 64  # of which each has its best variable: loops over them run on vectors
 FAR = 1e150  # where what may not move stands in a comparison
-NO_CURVE = 1e-12
+NO_CURVE = 1e-12  # of the mean of k(x, x)
 MOST_ENDS = 5  # times that variables of the last equations are put on their bounds
 MOST_NEAR, SURE = 0.2, 20.0  # share of the rows, and times the rounding that was seen: else f is computed at all
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
@@ -73,14 +76,17 @@ def minimise(
     *,
     tol: float = 1e-4,
     max_rounds: int = 2000,
+    max_steps: int | None = None,
     inner: bool = False,
     polish: bool = True,
 ) -> Found:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
 
     A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
-    in memory. The last rounds are on f in double precision, of the rows near their margin or of all.
+    in memory. The last rounds are on f in double precision, of the rows near their margin or of all. It ends after
+    `max_steps` steps, of which there are a number proportional to the variables unless it is given.
     """
+    max_steps = work_limit(dual) if max_steps is None else max_steps
     beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
     f = np.zeros(rows.n) if not beta.any() else None if start is None or start.f is None else start.f.copy()
     whole = rows.n <= FEW or not beta.any() or (start is not None and start.exact)  # in double precision at every row
@@ -88,14 +94,17 @@ def minimise(
     f = rows.product(by_row(dual, beta, rows.n)) if f is None else f
     rounds = steps = 0
     size = WORKING if start is None or start.f is None else WARM
+    if len(beta) <= size:  # every round solves for all: what is left after some is rounding
+        max_rounds = min(max_rounds, MOST_WHOLE_ROUNDS)
     look, last, before = PATIENCE, np.inf, rows.n
     exact = whole  # whether f is in double precision where it decides
     while True:
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
         violation = top - bottom
-        if violation <= tol or rounds >= max_rounds:
-            if exact or inner or rounds >= max_rounds:
+        ended = rounds >= max_rounds or steps >= max_steps
+        if violation <= tol or ended:
+            if exact or inner or ended:
                 break
             near = _at_margins(dual, rows, beta, f, top, bottom, 10.0 * tol)
             whole, exact = near is None, True
@@ -110,7 +119,7 @@ def minimise(
             look = rounds + PATIENCE
             some = _unsettled(dual, beta, G, top, bottom)
             if LEAST < len(some) < MOST_ACTIVE * rows.n:
-                found = _on_some(dual, rows, beta, f, some, tol, max_rounds - rounds)
+                found = _on_some(dual, rows, beta, f, some, tol, max_rounds - rounds, max_steps - steps)
                 f = f + rows.product(by_row(dual, found.beta - beta, rows.n))
                 beta, rounds, steps = found.beta, rounds + max(found.rounds, 1), steps + found.steps
                 exact, whole, look = False, False, rounds + (0 if len(some) < 0.5 * before else PATIENCE)
@@ -120,7 +129,8 @@ def minimise(
         K = rows.square(dual.row[work])
         new, g = beta[work], G[work].copy()
         enough = max(0.2 * tol, min(0.1 * violation, FIRM)) if violation > 10 * tol else 0.2 * tol
-        steps += solve_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, MOST_INNER)
+        most = min(MOST_INNER, max_steps - steps)
+        steps += solve_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, most)
         change = new - beta[work]
         beta[work] = new
         rows.add(f, dual.row[work], change)
@@ -144,21 +154,48 @@ def until_gap(
 ) -> tuple[Found, float, float]:
     """`minimise` to ever smaller violations, from eps down to `least`, until the gap is within tol.
 
-    `judge` gives the objective and its relative duality gap; the answer is what was found, and both.
+    `judge` gives the objective and its relative duality gap; the answer is what was found, and both. Where the steps
+    allowed are not enough, few rows are solved by an interior point.
     """
-    rounds = 0
+    rounds, steps = 0, work_limit(dual)
     while True:
-        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, polish=False)
-        rounds += found.rounds
+        found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, max_steps=steps, polish=False)
+        rounds, steps = rounds + found.rounds, steps - found.steps
         value, gap = judge(found)
         if gap > tol:
             found = polished(dual, rows, found)
             value, gap = judge(found)
-        if gap <= tol or eps < least or found.violation > eps:
+        if gap <= tol or eps < least or found.violation > eps or steps <= 0:
+            if gap > tol and rows.n <= FEW:
+                other = by_interior_point(dual, rows)
+                again = judge(other)
+                if again[1] < gap:
+                    found, (value, gap) = other, again
+                    rounds += other.rounds
             found.rounds = rounds
             return found, value, gap
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
         start = Start(found.beta, found.f, found.exact)
+
+
+def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> Found:
+    """The same problem solved with its whole kernel matrix: for few rows that steps of two variables do not settle.
+
+    `balance` is Σβ where that is held.
+    """
+    K = rows.kernel.matrix(rows.points)
+    held = balance if dual.balanced else None
+    beta, iterations = interior_point(K, dual.c, dual.low, dual.high, dual.row, held)
+    beta = _within(dual, beta)
+    f = np.asarray(K @ by_row(dual, beta, rows.n))
+    top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
+    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
+    return Found(beta, f, offset, max(top - bottom, 0.0), iterations, 0, True)
+
+
+def work_limit(dual: Dual) -> int:
+    """Steps of two variables before another method is taken, or the answer is said to be unfinished."""
+    return LEAST_STEPS + STEPS_PER_VARIABLE * len(dual.c)
 
 
 def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
@@ -251,7 +288,9 @@ def _unsettled(dual: Dual, beta: Floats, G: Floats, top: float, bottom: float) -
     return np.unique(dual.row[~settled])
 
 
-def _on_some(dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index, tol: float, max_rounds: int) -> Found:
+def _on_some(
+    dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index, tol: float, max_rounds: int, max_steps: int
+) -> Found:
     """The problem of some rows, the others held: their kernel matrix is small, and computed anew."""
     place = np.full(rows.n, -1, dtype=np.int64)
     place[some] = np.arange(len(some))
@@ -260,7 +299,9 @@ def _on_some(dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index,
     inner = Dual(dual.c[mine], dual.low[mine], dual.high[mine], place[dual.row[mine]], dual.balanced)
     held = f[some] - part.product(by_row(inner, beta[mine], len(some)))
     inner = Dual(inner.c - held[inner.row], inner.low, inner.high, inner.row, inner.balanced)
-    found = minimise(inner, part, Start(beta[mine]), tol=0.5 * tol, max_rounds=max_rounds, inner=True)
+    found = minimise(
+        inner, part, Start(beta[mine]), tol=0.5 * tol, max_rounds=max_rounds, max_steps=max_steps, inner=True
+    )
     whole = beta.copy()
     whole[mine] = found.beta
     return Found(whole, f, found.offset, found.violation, found.rounds, found.steps)
@@ -308,9 +349,13 @@ def solve_small(
 
     Loops run on vectors: what may not move is far away (`up`, `down`), and each lane has its best.
     """
+    flat = 0.0
+    for t in range(len(beta)):
+        flat += K[t, t]
+    flat = max(NO_CURVE * flat / max(len(beta), 1), 1e-300)
     if not balanced:
         for step in range(most):
-            if single(K, G, beta, low, high, tol):
+            if single(K, G, beta, low, high, tol, flat):
                 return step
         return most
     q = len(beta)
@@ -328,11 +373,11 @@ def solve_small(
         if top + bottom <= tol or top <= -FAR or bottom <= -FAR:
             return step
         i = place_of(tops, G, -1.0, up)
-        gains(K[i], own, own[i], top, G, down, gain, tops)
+        gains(K[i], own, own[i], flat, top, G, down, gain, tops)
         j = place_of(tops, gain, 1.0, nothing)
         if gain[j] <= 0.0:
             return step
-        change = (top + G[j]) / max(own[i] + own[j] - 2.0 * K[i, j], NO_CURVE)
+        change = (top + G[j]) / max(own[i] + own[j] - 2.0 * K[i, j], flat)
         change = min(change, high[i] - beta[i], beta[j] - low[j])
         beta[i] = high[i] if change == high[i] - beta[i] else beta[i] + change
         beta[j] = low[j] if change == beta[j] - low[j] else beta[j] - change
@@ -362,7 +407,7 @@ def moved(
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def gains(
-    k: Any, own: Any, mine: float, top: float, G: Any, down: Any, out: Any, best: Any
+    k: Any, own: Any, mine: float, flat: float, top: float, G: Any, down: Any, out: Any, best: Any
 ) -> None:  # pragma: no cover - compiled
     """The decrease by a step of the first variable against each that may shrink, and the largest in each lane."""
     best[:] = 0.0
@@ -373,7 +418,7 @@ def gains(
             off = top + g[t] + below[t]
             off = off if off > 0.0 else 0.0
             curve = mine + other[t] - 2.0 * row[t]
-            v = off * off / (curve if curve > NO_CURVE else NO_CURVE)
+            v = off * off / (curve if curve > flat else flat)
             gain[t] = v
             best[t] = v if v > best[t] else best[t]
 
@@ -389,7 +434,9 @@ def place_of(best: Any, values: Any, sign: float, shift: Any) -> int:  # pragma:
 
 
 @njit(cache=True, nogil=True)
-def single(K: Any, G: Any, beta: Any, low: Any, high: Any, tol: float) -> bool:  # pragma: no cover - compiled
+def single(
+    K: Any, G: Any, beta: Any, low: Any, high: Any, tol: float, flat: float
+) -> bool:  # pragma: no cover - compiled
     """One step of the variable with the largest decrease; True where none violates by more than tol."""
     best, i = 0.0, -1
     worst = 0.0
@@ -397,12 +444,12 @@ def single(K: Any, G: Any, beta: Any, low: Any, high: Any, tol: float) -> bool: 
         g = G[t]
         if (g < 0.0 and beta[t] < high[t]) or (g > 0.0 and beta[t] > low[t]):
             worst = max(worst, abs(g))
-            gain = g * g / max(K[t, t], 1e-12)
+            gain = g * g / max(K[t, t], flat)
             if gain > best:
                 best, i = gain, t
     if worst <= tol or i < 0:
         return True
-    new = min(max(beta[i] - G[i] / max(K[i, i], 1e-12), low[i]), high[i])
+    new = min(max(beta[i] - G[i] / max(K[i, i], flat), low[i]), high[i])
     change = new - beta[i]
     beta[i] = new
     for t in range(len(beta)):

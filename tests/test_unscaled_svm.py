@@ -1,0 +1,102 @@
+"""Kernel machines on columns of any units: they end, and what they certify is the optimum."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import gramian as gm
+from gramian.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial
+from gramian.solvers.box_interior import interior_point
+from gramian.solvers.smo import Dual, work_limit
+
+KERNELS = [
+    Linear(),
+    Polynomial(2),
+    Polynomial(3),
+    RBF(1.0),
+    Laplacian(2.0),
+    Matern(1.0),
+    Cosine(),
+    Polynomial(2) + RBF(),
+]
+
+
+def unscaled(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 61)), int(rng.integers(1, 5))
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-6, 6, d)
+    y = rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3)
+    label = (rng.random(n) < 0.5).astype(int)
+    label[:2] = 0, 1
+    kernel = KERNELS[int(rng.integers(len(KERNELS)))]
+    size = float(kernel.diagonal(X).mean()) or 1.0
+    return X, y, label, kernel, [1e-3, 1e-3 * size, 1e-6 * size][int(rng.integers(3))]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_unscaled_columns_are_fitted_or_said_not_to_be(seed):
+    X, y, label, kernel, alpha = unscaled(seed)
+    for model, target in (
+        (gm.SVC(alpha=alpha, kernel=kernel), label),
+        (gm.SVR(alpha=alpha, kernel=kernel), y),
+        (gm.OneClassSVM(nu=0.3, kernel=kernel), None),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, target)
+        warned = [w for w in caught if issubclass(w.category, gm.ConvergenceWarning)]
+        assert bool(warned) == (not model.certificate_.value <= model.certificate_.tolerance)
+        if alpha > 1e-3:
+            assert model.certificate_.value <= model.certificate_.tolerance
+        if warned:
+            assert "did not converge" in str(warned[0].message)
+
+
+def test_polynomials_of_unscaled_columns():
+    """Eleven rows that took minutes."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((11, 3)) * [1.0, 1e3, 1e5]
+    y = rng.standard_normal(11)
+    for model, target in ((gm.SVC(kernel=Polynomial(2)), y > 0), (gm.SVR(kernel=Polynomial(2)), y)):
+        model.fit(X, target)
+        assert model.certificate_.value <= model.certificate_.tolerance
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("twice", [True, False])
+def test_interior_point_meets_a_general_solver(balanced, twice):
+    rng = np.random.default_rng(3)
+    F = rng.standard_normal((12, 5)) * 10.0 ** rng.uniform(-1, 1, 5)
+    K, row = F @ F.T, np.tile(np.arange(12), 2) if twice else np.arange(12)
+    m = len(row)
+    c, low, high = rng.standard_normal(m), -rng.uniform(0, 0.5, m), rng.uniform(0, 0.5, m)
+    low[3], high[4] = high[3], low[4]  # no room
+    balance = float(np.clip(0.0, low, high).sum()) if balanced else None
+    beta, _ = interior_point(K, c, low, high, row, balance)
+    big = K[np.ix_(row, row)]
+    assert ((low <= beta) & (beta <= high)).all()
+    held = [{"type": "eq", "fun": lambda b: b.sum() - balance, "jac": np.ones_like}] if balanced else []
+    best = minimize(
+        lambda b: (0.5 * b @ big @ b - c @ b, big @ b - c), np.clip(0.0, low, high), jac=True, method="SLSQP",
+        bounds=list(zip(low, high, strict=True)), constraints=held, options={"maxiter": 1000, "ftol": 1e-14},
+    )  # fmt: skip
+    assert 0.5 * beta @ big @ beta - c @ beta <= best.fun + 1e-9 * abs(best.fun)
+    if balanced:
+        np.testing.assert_allclose(beta.sum(), balance, atol=1e-12)
+    # the units of the kernel do not matter
+    again, _ = interior_point(1e30 * K, c, low / 1e30, high / 1e30, row, None if balance is None else balance / 1e30)
+    np.testing.assert_allclose(1e30 * again, beta, atol=1e-7)
+
+
+def test_nothing_to_solve_for():
+    fixed = np.array([0.5, -0.5])
+    beta, iterations = interior_point(np.eye(2), np.ones(2), fixed, fixed, np.arange(2), 0.0)
+    np.testing.assert_array_equal(beta, fixed)
+    assert iterations == 0
+
+
+def test_work_is_proportional_to_the_variables():
+    small, large = (Dual(np.zeros(m), np.zeros(m), np.ones(m), np.arange(m)) for m in (100, 10_000))
+    assert work_limit(large) < 100 * work_limit(small)
