@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import gramian as gm
 from exact import ExactLeastSquares, rational, root
@@ -123,3 +124,68 @@ def test_leave_one_out_far_from_zero(n, d, offset, intercept):
             row = zip(rational(X[i]), exact.mean, c, strict=True)
             error = rational(y[i])[0] - exact.y_mean - sum((x - m) * v for x, m, v in row)
             assert scores.folds[a, i] == pytest.approx(float(error**2), rel=1e-7, abs=1e-9)
+
+
+FAMILY = [
+    gm.LinearRegression(),
+    gm.Ridge(1.0),
+    gm.Ridge(alphas=10, cv=3),
+    gm.Ridge(alphas=10, cv="loo"),
+    gm.Ridge(alphas=10, cv=3, standardize=True),
+    gm.Lasso(1.0),
+    gm.Lasso(alphas=10, cv=3),
+    gm.Lasso(alphas=10, cv=3, solver="rows"),
+    gm.ElasticNet(1.0),
+    gm.ElasticNet(1.0, solver="rows"),
+    gm.ElasticNet(alphas=10, cv=3),
+    gm.ElasticNet(0.1, standardize=True),
+    gm.TotalLeastSquares(),
+]
+
+
+@pytest.mark.parametrize("where", ["X", "y", "both", "one column"])
+@pytest.mark.parametrize("shape", [(20, 4), (6, 9)])
+@pytest.mark.parametrize("model", FAMILY, ids=repr)
+def test_numbers_of_any_size_are_fitted_or_refused(model, shape, where):
+    """From 1e-300 to 1e300: right, or refused with the column or target named, or not certified and said so."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape) + 0.3
+    y = X @ np.linspace(1.0, -1.0, shape[1]) + 0.5 * rng.standard_normal(shape[0]) + 2.0
+    plain = clone(model).fit(X, y).coef_
+    for power in (-1000, -600, -530, -300, 300, 500, 530, 600, 1000):
+        x = np.full(shape[1], power if where in ("X", "both") else 0)
+        x[1] = power if where == "one column" else x[1]
+        target = power if where in ("y", "both") else 0
+        try:
+            found = fit(clone(model), np.ldexp(X, x), np.ldexp(y, target))
+        except ValueError as error:
+            refused = str(error)
+        else:
+            refused = ""
+        if refused:
+            assert any(word in refused for word in ("Column", "arget", "columns"))
+            continue
+        assert not found.certificate_.holds or np.isfinite(found.coef_).all()
+        follows = isinstance(found, gm.LinearRegression) or model.get_params().get("alpha") == "auto"
+        follows &= not isinstance(found, gm.ElasticNet) or isinstance(found, gm.Lasso)
+        if found.certificate_.holds and follows and where != "one column":
+            np.testing.assert_allclose(np.ldexp(found.coef_, x - target), plain, rtol=1e-6, atol=1e-9)
+
+
+def test_columns_of_1e_minus_160_are_not_certified_as_nan():
+    rng = np.random.default_rng(0)
+    X, y = 1e-160 * rng.standard_normal((20, 3)), rng.standard_normal(20)
+    for model in (gm.Lasso(1e-161), gm.Lasso(), gm.ElasticNet(1.0)):
+        with pytest.raises(ValueError, match=r"Column 0 is of size 1e-15[89]: its square"):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match=r"Column \d, the largest, is of size 1e-15.*standardize=True"):
+        gm.Ridge().fit(X, y)
+
+
+@pytest.mark.parametrize("max_iter", [1, 5])
+def test_a_lasso_stopped_early_says_so(max_iter):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 300)), rng.standard_normal(20)
+    for alphas in ([1e-2, 1e-4, 1e-6], [1e-6], 20):
+        model = fit(gm.Lasso(alpha=1e-6, max_iter=max_iter, alphas=alphas, solver="rows"), X, y)
+        assert np.isfinite(model.coef_).all()

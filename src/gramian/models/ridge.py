@@ -19,7 +19,7 @@ from gramian.solvers.factor import quadratic
 from gramian.solvers.landmarks import solve_landmarks
 from gramian.solvers.quadratic import ROADS, Penalty, Solution, solve
 from gramian.solvers.ridge_path import Spectrum
-from gramian.solvers.wide import RowSpace, lift, project_to_row_space
+from gramian.solvers.wide import MOST_PRIMAL_COLUMNS, RowSpace, extreme_column, lift, project_to_row_space
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 from gramian.summary import Summary
@@ -28,6 +28,7 @@ from gramian.warnings import ConvergenceWarning, warn_user
 Floats = NDArray[np.float64]
 GRID = 50
 MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
+MOST_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
 WIDEST = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
 
 
@@ -211,7 +212,7 @@ class Ridge(Kernelised, InferentialModel):
         penalty = self._penalty(data.d)
         factors = penalty.diagonal
         space, fitted, moments = None, data, None
-        if isinstance(data, Rows) and data.n < data.d and self._turns(penalty):
+        if isinstance(data, Rows) and data.n < data.d and self._projects(data, penalty):
             space = project_to_row_space(data, factors, intercept=intercept)
             fitted, penalty = space.rows, Penalty()
         for name in ("scores_", "path_"):
@@ -254,10 +255,18 @@ class Ridge(Kernelised, InferentialModel):
         return Penalty(matrix=matrix)
 
     @staticmethod
-    def _turns(penalty: Penalty) -> bool:
-        """Whether the penalty does not mind a rotation of the columns, once they are divided by its factors' roots."""
+    def _projects(rows: Rows, penalty: Penalty) -> bool:
+        """Whether the row space has the solution: for a penalty that rotations leave alone, on columns of any units."""
         positive = penalty.diagonal is None or bool((penalty.diagonal > 0).all())
-        return penalty.matrix is None and not penalty.standardize and positive
+        if penalty.matrix is not None or penalty.standardize or not positive:
+            return False
+        extreme = extreme_column(rows)
+        if extreme is not None and rows.d > MOST_PRIMAL_COLUMNS:
+            raise ValueError(
+                f"Column {rows.name(extreme)} is so large or small that its square is beyond the range of float64. "
+                "Divide the column by its size first."
+            )
+        return extreme is None
 
     def _select(
         self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, space: RowSpace | None
@@ -268,6 +277,8 @@ class Ridge(Kernelised, InferentialModel):
         folds = None if closed else fold_moments(rows, plans) if penalty.standardize else FoldMoments(rows, plans)
         total = moments_of(rows) if folds is None else folds.total
         fixed = not isinstance(grid, int)
+        if not fixed:
+            _refuse_range(rows, total, penalty, intercept)
         ends = _ends(total, penalty, intercept)
         alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
         middle = _middle(alphas)
@@ -331,6 +342,21 @@ class Ridge(Kernelised, InferentialModel):
 def _middle(alphas: Floats) -> float:
     positive = alphas[alphas > 0]
     return float(np.sqrt(positive[0]) * np.sqrt(positive[-1])) if positive.size else 1.0
+
+
+def _refuse_range(rows: Rows, moments: Moments, penalty: Penalty, intercept: bool) -> None:
+    """Raise if the alphas that make a difference are beyond the range of float64."""
+    q = quadratic(moments, intercept=intercept)
+    varying = np.flatnonzero(~q.constant)
+    if penalty.standardize or not varying.size:
+        return
+    j = int(varying[np.argmax(q.x[varying])])
+    if abs(int(q.x[j])) > MOST_EXPONENT:
+        raise ValueError(
+            f"Column {rows.name(j)}, the largest, is of size 1e{q.x[j] * np.log10(2.0):.0f}: an alpha that makes a "
+            "difference, which is of the size of its square, is beyond the range of float64. Divide the columns by "
+            "their size first, or use standardize=True."
+        )
 
 
 def _ends(moments: Moments, penalty: Penalty, intercept: bool) -> tuple[float, float]:

@@ -6,6 +6,7 @@ Each knows its largest alpha, its path over a grid, and the validation losses of
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, parallel_map
@@ -19,6 +20,7 @@ from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
+MOST_EXPONENT = 450  # binary, of a column or target: products of two and their sums stay within float64
 
 
 class Settings(Protocol):
@@ -49,6 +51,7 @@ class OnGram:
         else:
             total = data.sum(block_moments(data))
         self.total = quadratic(total, intercept=model.fit_intercept)
+        refuse_sizes(data, np.where(self.total.constant, 0, self.total.x), self.total.y)
         self.reach = 1e-3 if total.n > total.d else 1e-2
 
     def top(self) -> float:
@@ -108,11 +111,8 @@ class OnRows:
         weight = np.ones(rows.n) if self.block.weight is None else self.block.weight
         self.weight = weight
         assert self.block.y is not None
+        refuse_sizes(rows, _sizes(X[weight > 0]), _sizes(self.block.y[weight > 0]))
         self.tables = [self._table(weight, target) for target in range(self.block.y.shape[1])]
-        squares = self.tables[0].squares()
-        if not np.isfinite(squares).all() or (squares > 1e200).any():
-            j = int(np.argmax(~(squares <= 1e200)))
-            raise ValueError(f"Column {rows.name(j)} is too large to be squared; divide it by its magnitude first.")
         self._plans: list[Plan] = plan(model.cv, rows) if isinstance(model.alpha, str) else []
 
     def _table(self, weight: Floats, target: int) -> Table:
@@ -194,6 +194,28 @@ class OnRows:
             residual.append(float(table.weight @ r**2))
             total.append(float(table.weight @ table.y**2))
         return _facts(np.array(residual), np.array(total), float(self.weight.sum()), objective, int((coef != 0).sum()))
+
+
+def refuse_sizes(data: Rows | Moments, columns: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+    """Raise if a column or target, of these binary exponents, is so large or small that penalties leave float64."""
+    for j in np.flatnonzero(np.abs(columns) > MOST_EXPONENT):
+        name = data.name(int(j)) if isinstance(data, Rows) else (data.names[j] if data.names else str(j))
+        raise ValueError(
+            f"Column {name} is of size 1e{columns[j] * np.log10(2.0):.0f}: its square, which the penalty is weighed "
+            "against, is beyond the range of float64. Divide the column by its size first."
+        )
+    for j in np.flatnonzero(np.abs(targets) > MOST_EXPONENT):
+        raise ValueError(
+            f"Target {data.target_names[j]} is of size 1e{targets[j] * np.log10(2.0):.0f}: its square is beyond the "
+            "range of float64. Divide the target by its size first."
+        )
+
+
+def _sizes(X: Any) -> NDArray[np.int64]:
+    """Binary exponents of the largest number of each column, 0 where all are zero."""
+    top = np.abs(X).max(axis=0)
+    top = np.asarray(top.toarray() if sp.issparse(top) else top, dtype=np.float64).reshape(-1)
+    return np.where(top > 0, np.frexp(top)[1], 0).astype(np.int64)
 
 
 def _facts(residual: Floats, total: Floats, weight: float, objective: float, nonzero: int) -> dict[str, Any]:

@@ -77,7 +77,13 @@ class TotalLeastSquares(LinearModel):
         notes = [] if t == 1 else [f"The {t} targets are fitted jointly."]
         if rank < d:
             notes.append(f"The features vary in only {rank} of {d} directions: the coefficients are the shortest.")
-        self.objective_ = float(np.ldexp((s[rank:] ** 2).sum() / weight, 2 * top))
+        with np.errstate(over="ignore"):
+            self.objective_ = float(np.ldexp((s[rank:] ** 2).sum() / weight, 2 * top))
+        if not np.isfinite(self.objective_):
+            raise ValueError(
+                f"The columns are of size 1e{top * np.log10(2.0):.0f}, and their squared distances to a plane beyond "
+                "the range of float64: divide all columns by one number first."
+            )
         gradient = _gradient(root, exponents, coef)
         if gradient > TOLERANCE:
             notes.append(

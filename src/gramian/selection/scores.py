@@ -97,7 +97,8 @@ def mean_and_error(folds: Floats, weights: Floats | None = None) -> tuple[Floats
     mean = folds @ share
     if count < 2:
         return mean, np.zeros(len(folds))
-    return mean, np.sqrt(((folds - mean[:, None]) ** 2) @ share**2 * (count / (count - 1)))
+    unit = np.ldexp(1.0, np.frexp(np.abs(folds).max(initial=0.0))[1])  # squares of losses of any size
+    return mean, unit * np.sqrt((((folds - mean[:, None]) / unit) ** 2) @ share**2 * (count / (count - 1)))
 
 
 def join(first: Scores, second: Scores) -> Scores:

@@ -19,6 +19,7 @@ DEPENDENT = 1e-11  # a pivot below this share of its diagonal: the column lies i
 SINGULAR = 1e-15  # below this one, surely
 BOLD_ROUNDS = 8  # rounds in which all violators enter at once; after them one at a time, which cannot cycle
 ROUNDING = 4e-15
+LARGEST = 1e300  # a penalty that leaves a coefficient at zero whatever the data, and whose products are finite
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -243,10 +244,10 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
     curved = np.any(l2 > 0)
     k = 0
     for a in range(len(alphas)):
-        l1_a, l2_a = alphas[a] * l1, alphas[a] * l2
+        l1_a, l2_a = np.minimum(alphas[a] * l1, LARGEST), np.minimum(alphas[a] * l2, LARGEST)
         k, rounds[a] = descend(G, b, l1_a, l2_a, z, sign, active, place, k, L, curved or a == 0, slack, most)
         if rounds[a] < 0:
-            rounds[a] = coordinate_descent(G, b, l1_a, l2_a, z, slack, 100_000)
+            rounds[a] = coordinate_descent(G, b, l1_a, l2_a, z, slack, min(100_000, 20 * most))
             k = 0
             for j in range(m):
                 place[j] = 0

@@ -9,7 +9,7 @@ from gramian.solvers.active_set import gram_path
 from gramian.solvers.factor import Quadratic
 
 Floats = NDArray[np.float64]
-LARGEST = 1e150
+LARGEST = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def gap_on_gram(q: Quadratic, coef: Floats, alpha: float, shrinkage: Shrinkage) 
     """
     objective, worst = 0.0, 0.0
     for target in range(len(q.y)):
-        l1, l2 = (alpha * part for part in shrinkage.weights(q, target))
+        l1, l2 = (np.minimum(alpha * part, LARGEST) for part in shrinkage.weights(q, target))
         z = np.ldexp(coef[:, target], q.x - q.y[target])
         Gz, b, yy = q.G @ z / q.weight, q.B[:, target] / q.weight, q.yy[target, target] / q.weight
         primal, gap = gap_of(z, b - Gz - l2 * z, yy - b @ z, yy - 2 * b @ z + z @ Gz + l2 @ z**2, l1)

@@ -14,6 +14,7 @@ from gramian.statistics import Moments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+LEAST_SQUARE = 1e-300  # squared errors that are all below it have lost their digits
 LIKE = 2.0**8  # penalties of the scaled columns within this ratio: plain eigenvectors are as accurate
 
 
@@ -83,8 +84,10 @@ class Spectrum:
                     shrink = self.shrink(alpha * (1.0 - w / q.weight))
                     leverage, fitted = ((z**2) * shrink).sum(axis=1), (z * shrink) @ self.targets
                 left = np.maximum(1.0 - base - w * leverage, 1e-12)
-                errors = np.ldexp((y - fitted) / left[:, None], q.y[None, :])
-                losses[a] = (errors**2).mean(axis=1)
+                errors = (y - fitted) / left[:, None]
+                with np.errstate(over="ignore", under="ignore"):
+                    losses[a] = np.ldexp(errors**2, 2 * q.y).mean(axis=1)
+                refuse_unsquarable(losses[a], errors**2)
             return [(losses, w)]
 
         return of_block
@@ -132,8 +135,13 @@ def validation_loss(test: Moments, coefs: Floats, intercepts: Floats) -> Floats:
     offset = test.mean[d:] - intercepts - np.einsum("d,adt->at", test.mean[:d], coefs)
     with np.errstate(over="ignore"):
         loss = (np.ldexp(inner, 2 * y) + offset**2).mean(axis=1)
-    if not np.isfinite(loss).all():
+    refuse_unsquarable(loss, inner)
+    return loss
+
+
+def refuse_unsquarable(loss: Floats, unscaled: Floats) -> None:
+    """Raise if squared errors overflowed, or vanished although the errors in units of the target did not."""
+    if not np.isfinite(loss).all() or ((loss < LEAST_SQUARE).all() and (unscaled > 0).any()):
         raise ValueError(
             "The squared errors of this target are beyond the range of float64; divide the target by its size first."
         )
-    return loss

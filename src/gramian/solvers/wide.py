@@ -20,6 +20,7 @@ from gramian.solvers.quadratic import TOLERANCE, Penalty, Solution, solve
 Floats = NDArray[np.float64]
 MOST_COVARIANCE_CELLS = 20_000_000  # numbers of a covariance factor worth keeping
 MOST_PRIMAL_COLUMNS = 1000  # up to which a badly scaled problem is solved again for all columns
+MOST_EXPONENT = 400  # binary, of numbers whose products and sums of squares are far from the ends of float64
 FAR = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 
 
@@ -156,6 +157,16 @@ def _by_kernel(X: sp.csr_array) -> tuple[Floats, Floats]:
     return U[:, good] * root, np.asarray(X.T @ (U[:, good] / root))
 
 
+def extreme_column(rows: Rows) -> int | None:
+    """A column so large or small that its products with others leave float64, if there is one."""
+    block = rows.collect()
+    X = block.X if block.weight is None else block.X[block.weight > 0]
+    top = np.abs(X).max(axis=0)
+    top = np.asarray(top.toarray() if sp.issparse(top) else top, dtype=np.float64).reshape(-1)
+    extreme = np.flatnonzero(np.abs(np.where(top > 0, np.frexp(top)[1], 0)) > MOST_EXPONENT)
+    return int(extreme[0]) if extreme.size else None
+
+
 class _Gradient:
     """The gradient of the objective at any coefficients, relative to the size of its terms.
 
@@ -187,7 +198,8 @@ class _Gradient:
         reach = self.norms @ np.abs(scaled)
         rounding = np.max(EPS * np.ldexp(self.norms, -self.x)[:, None] * reach / terms, initial=0.0)
         value = float(np.max(np.abs(inner - pull) / terms, initial=0.0))
-        return np.ldexp(correlations, self.y_exponent), value, 4.0 * float(rounding)
+        with np.errstate(over="ignore"):
+            return np.ldexp(correlations, self.y_exponent), value, 4.0 * float(rounding)
 
     def residual(self, coef: Floats) -> Floats:
         """Σ w r² of each target."""

@@ -19,6 +19,8 @@ from gramian.solvers.lasso import gap_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CHUNK = 2048  # columns a thread correlates at once
+MOST_EPOCHS, LEAST_EPOCHS, MOST_EPOCH_WORK = 10_000, 50, 2e9  # of coordinate descent, and its multiplications
+EPOCHS_PER_CHANGE = 20  # of coordinate descent, for each change of the active set that max_iter allows
 MOST_COLUMNS = 8192  # in the working set; beyond it, columns that rest are let go
 
 
@@ -78,7 +80,7 @@ class _WorkingSet:
         self.curved = curved  # an l2 part lets more columns than rows be active
         self.member = np.zeros(table.X.shape[1], dtype=bool)
         self.index = np.zeros(0, dtype=np.int64)
-        self.k = 0
+        self.k, self.stale = 0, False
         self._make_room(int(2 ** np.ceil(np.log2(max(64, min(table.X.shape))))))
 
     def _make_room(self, capacity: int) -> None:
@@ -125,13 +127,18 @@ class _WorkingSet:
 
     def minimise(self, b: Floats, l1: Floats, l2: Floats, refactor: bool, slack: float, most: int) -> int:
         m = len(self.index)
+        if self.stale:  # the factor is not that of the active set, which coordinate descent has left
+            self.z[:m][self.place[:m] == 0] = 0.0
+            refactor, self.stale = True, False
         self.k, rounds = descend(
             self.G, b, l1, l2, self.z[:m], self.sign[:m], self.active[:m], self.place[:m],
             self.k, self.L, refactor, slack, most,
         )  # fmt: skip
         if rounds < 0:
             square = np.ascontiguousarray(self.G[:m, :m])
-            rounds = coordinate_descent(square, b, l1, l2, self.z[:m], slack, 10_000)
+            epochs = min(MOST_EPOCHS, EPOCHS_PER_CHANGE * most, max(int(MOST_EPOCH_WORK / m**2), LEAST_EPOCHS))
+            rounds = coordinate_descent(square, b, l1, l2, self.z[:m], slack, epochs)
+            self.stale = True
             self.active[: self.k], self.place[:m] = 0, 0
             chosen = np.flatnonzero(self.z[:m])[: len(self.L)]
             self.k = len(chosen)
