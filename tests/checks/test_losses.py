@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 
+import gramian as gm
 from checks.members import members
 from gramian.objective.loss import Kinked, Loss, Scaled
 from gramian.objective.losses import RootHinge
@@ -184,3 +185,68 @@ def test_parameters_out_of_range_are_named(make, text):
 
     with pytest.raises(ValueError, match=text):
         make(losses)
+
+
+class Given(Loss):
+    """A loss that has nothing of its own: what the base derives is checked."""
+
+    def __init__(self, inner):
+        self.inner, self.smooth, self.targets = inner, inner.smooth, inner.targets
+
+    def value(self, y, f):
+        return self.inner.value(y, f)
+
+    def gradient(self, y, f):
+        return self.inner.gradient(y, f)
+
+    def curvature(self, y, f):
+        return self.inner.curvature(y, f)
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["own", "derived"])
+@pytest.mark.parametrize("loss", [loss for loss in ONE if loss.convex], ids=repr)
+def test_envelope_is_the_least_sum(loss, given):
+    y, judged = targets(loss), Given(loss) if given else loss
+    for step in (1e-3, 0.3, 20.0):
+        value, slope, bend = judged.envelope(y, F, step)
+        for i in range(len(y)):
+
+            def total(x, i=i, step=step):
+                return float(loss.value(y[i : i + 1], np.array([x]))[0] + (x - F[i]) ** 2 / (2 * step))
+
+            x = F[i] - step * slope[i]
+            np.testing.assert_allclose(value[i], total(x), rtol=1e-9, atol=1e-12)
+            for away in (1e-6, 1e-3, 0.1, 3.0):
+                assert value[i] <= min(total(x - away), total(x + away)) + 1e-12 * (1 + abs(value[i]))
+        h = 1e-6
+        ends = judged.envelope(y, F + h, step), judged.envelope(y, F - h, step)
+        np.testing.assert_allclose(slope, (ends[0][0] - ends[1][0]) / (2 * h), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(bend, (ends[0][1] - ends[1][1]) / (2 * h), rtol=1e-4, atol=1e-4)
+        low, high = loss.slopes(y)
+        assert ((slope >= low) & (slope <= high)).all()
+        assert np.isfinite(loss.conjugate(y, np.clip(slope, low, high))).all()
+
+
+@pytest.mark.parametrize("loss", [loss for loss in SEVERAL if loss.convex], ids=repr)
+def test_envelope_of_several_classes_is_the_least_sum(loss):
+    y, f = targets(loss), np.random.default_rng(2).standard_normal((5, 3)) * 2
+    rng, h = np.random.default_rng(3), 1e-6
+    for step in (0.05, 1.0, 30.0):
+        value, slope, bend = loss.envelope(y, f, step)
+        x = f - step * slope
+        np.testing.assert_allclose(value, loss.value(y, x) + ((x - f) ** 2).sum(axis=1) / (2 * step), rtol=1e-9)
+        assert np.isfinite(loss.conjugate(y, slope)).all()
+        for size in (1e-4, 0.1, 2.0):
+            z = x + size * rng.standard_normal(x.shape)
+            assert (loss.value(y, z) + ((z - f) ** 2).sum(axis=1) / (2 * step) >= value - 1e-10).all()
+        for j in range(3):
+            ahead, behind = loss.envelope(y, f + h * np.eye(3)[j], step), loss.envelope(y, f - h * np.eye(3)[j], step)
+            np.testing.assert_allclose(slope[:, j], (ahead[0] - behind[0]) / (2 * h), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(bend[:, :, j], (ahead[1] - behind[1]) / (2 * h), rtol=1e-4, atol=1e-4)
+
+
+def test_envelope_of_a_power_near_the_median():
+    """At p near 1 the residual of the proximal point is far below rounding, and its slope is still exact."""
+    loss = gm.losses.Power(1.02)
+    _, slope, _ = loss.envelope(np.array([5.0]), np.array([5.3]), 1.0)
+    np.testing.assert_allclose(slope, 0.3, rtol=1e-12)

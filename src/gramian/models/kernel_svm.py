@@ -15,6 +15,7 @@ from gramian.selection.shared import select
 from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.gaps import relative_gap
 from gramian.solvers.kernel_rows import KernelRows
 from gramian.solvers.smo import Dual, Found, Start, until_gap
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -88,7 +89,7 @@ def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tup
     slack = float(C @ np.maximum(0.0, 1.0 - sign * (found.f + found.offset)))
     primal = 0.5 * square + slack
     lower = float(dual.c @ found.beta) - 0.5 * square
-    return 2.0 * alpha * primal, max(primal - lower, 0.0) / max(abs(primal), 1e-300)
+    return 2.0 * alpha * primal, relative_gap(primal - lower, abs(primal))
 
 
 def warn_unfinished(model: Any) -> None:

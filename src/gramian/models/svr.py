@@ -20,6 +20,7 @@ from gramian.selection.shared import select
 from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.gaps import relative_gap
 from gramian.solvers.kernel_rows import FEW, KernelRows
 from gramian.solvers.smo import Dual, Found, Start, by_interior_point, by_row, minimise, until_gap
 from gramian.summary import Summary
@@ -169,7 +170,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             square = float(by_row(dual, found.beta, rows.n) @ found.f)
             slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
             primal, lower = 0.5 * square + slack, float(dual.c @ found.beta) - 0.5 * square
-            gap = max(primal - lower, 0.0) / max(abs(primal), 1e-9 * unit * float(C.sum()), 1e-300)
+            gap = relative_gap(primal - lower, max(abs(primal), 1e-9 * unit * float(C.sum())))
             return 2.0 * alpha * primal, gap
 
         return until_gap(dual, rows, judge, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log1p, ndtr, xlogy
 
+from gramian.objective.envelopes import simplex_projection
 from gramian.objective.logistic_sums import logistic_sums, logistic_sweep
 from gramian.objective.loss import Kinked, Loss
 
@@ -57,6 +58,9 @@ class Logistic(Loss):
         s = -y * u
         with np.errstate(invalid="ignore"):
             return np.where((s >= 0) & (s <= 1), xlogy(s, s) + xlogy(1.0 - s, 1.0 - s), np.inf)
+
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
     def all(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
         m = y * f
@@ -167,6 +171,13 @@ class SquaredHinge(Loss):
         s = -y * u
         return np.where(s >= 0, 0.25 * s**2 - s, np.inf)
 
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        return np.where(y > 0, -np.inf, 0.0), np.where(y > 0, 0.0, np.inf)
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        bend, short = 2.0 / (1.0 + 2.0 * step), np.maximum(1.0 - y * f, 0.0)
+        return 0.5 * bend * short**2, -bend * y * short, np.where(short > 0, bend, 0.0)
+
 
 @dataclass(frozen=True)
 class RootHinge(Loss):
@@ -231,6 +242,14 @@ class MultiHinge(Loss):
         p = u + own
         inside = (p >= -1e-12).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) < 1e-9)
         return np.where(inside, -self.margin * (p * (1.0 - own)).sum(axis=1), np.inf)
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        own = np.eye(f.shape[1])[y.astype(int)]
+        p = simplex_projection(own + (f + self.margin * (1.0 - own)) / step)
+        slope, active = p - own, p > 0
+        count = active.sum(axis=1)[:, None, None]
+        curvature = np.where(active[:, :, None] & active[:, None, :], np.eye(f.shape[1]) - 1.0 / count, 0.0) / step
+        return self.value(y, f - step * slope) + 0.5 * step * (slope**2).sum(axis=1), slope, curvature
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from gramian.objective.envelopes import joint_envelope, scalar_envelope
+
 Floats = NDArray[np.float64]
 
 
@@ -23,12 +25,15 @@ class Loss(ABC):
         Whether the gradient is continuous.
     cuts : bool
         Whether `swept` itself goes over rows in pieces that stay in the cache.
+    residual : bool
+        Whether it is a function of y − f alone.
     """
 
     targets: ClassVar[str] = "numbers"
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     cuts: ClassVar[bool] = False
+    residual: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, y: Floats, f: Floats) -> Floats:
@@ -45,6 +50,25 @@ class Loss(ABC):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         """sup over f of u f − loss(y, f): what duality gaps are made of; infinite outside its domain."""
         raise TypeError(f"{type(self).__name__} is not convex, so duality says nothing of it.")
+
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        """The ends of the conjugate's domain for each row of one output: the least and the largest slope in f."""
+        return np.full_like(y, -np.inf), np.full_like(y, np.inf)
+
+    def young(self, y: Floats, f: Floats, u: Floats) -> Floats:
+        """loss(y, f) + conjugate(y, u) − u f of each row: at least 0, and 0 where u is a slope at f (Fenchel–Young)."""
+        if self.residual:
+            f, y = f - y, np.zeros_like(y)
+        product = (u * f).sum(axis=1) if f.ndim == 2 else u * f
+        return self.value(y, f) + self.conjugate(y, u) - product
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        """The Moreau envelope min over x of loss(y, x) + ‖x − f‖² / (2 step): value, gradient and curvature in f.
+
+        It is smooth for every convex loss, and its gradient is a slope of the loss at the minimising x.
+        """
+        envelope = joint_envelope if f.ndim == 2 else scalar_envelope
+        return envelope(self, y, f, step)
 
     def all(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
         """Value, gradient and curvature at once, where work can be shared."""
@@ -137,3 +161,18 @@ class Kinked(Loss):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         at, low, high = self.kink(y)
         return np.where((u >= low) & (u <= high), u * at, np.inf)
+
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        _, low, high = self.kink(y)
+        return low, high
+
+    def young(self, y: Floats, f: Floats, u: Floats) -> Floats:
+        at, low, high = self.kink(y)
+        return np.where(f > at, (high - u) * (f - at), (u - low) * (at - f))
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        at, low, high = self.kink(y)
+        free = (f - at) / step
+        slope = np.clip(free, low, high)
+        inside = (free > low) & (free < high)
+        return slope * (f - at) - 0.5 * step * slope**2, slope, np.where(inside, 1.0 / step, 0.0)

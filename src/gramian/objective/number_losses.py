@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, log1p, xlogy
+from scipy.special import gammaln, log1p, wrightomega, xlogy
 
 from gramian.objective.loss import Kinked, Loss, Scaled
 
@@ -21,6 +21,8 @@ class Squared(Loss):
     array([4.])
     """
 
+    residual: ClassVar[bool] = True
+
     def value(self, y: Floats, f: Floats) -> Floats:
         return (y - f) ** 2
 
@@ -32,6 +34,10 @@ class Squared(Loss):
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         return u * y + 0.25 * u**2
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        bend = 2.0 / (1.0 + 2.0 * step)
+        return 0.5 * bend * (f - y) ** 2, bend * (f - y), np.full_like(f, bend)
 
     def start(self, mean: float) -> float:
         return mean
@@ -83,6 +89,8 @@ class Power(Loss):
     array([8.])
     """
 
+    residual: ClassVar[bool] = True
+
     p: float = 1.5
 
     def __post_init__(self) -> None:
@@ -108,6 +116,32 @@ class Power(Loss):
             return np.where(np.abs(u) <= 1.0, u * y, np.inf)
         return u * y + (self.p - 1.0) * (np.abs(u) / self.p) ** (self.p / (self.p - 1.0))
 
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        most = np.full_like(y, 1.0 if self.p == 1 else np.inf)
+        return -most, most
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        if self.p == 1:
+            return Absolute().envelope(y, f, step)
+        # With R = |y − f| the residual r of the proximal point solves r + step p r^(p−1) = R: a convex increasing
+        # function of r (p ≥ 2) or of r^(p−1) (p < 2), on which Newton's method falls to the root from above.
+        p, away = self.p, np.abs(y - f)
+        other = 1.0 / (p - 1.0)
+        slope, power, weight = (step * p, other, 1.0) if p < 2 else (1.0, p - 1.0, step * p)
+        with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
+            root = np.minimum(away / slope, (away / weight) ** (1.0 / power))
+            for _ in range(100):
+                top = weight * root**power
+                change = np.where(root > 0, (slope * root + top - away) / (slope + power * top / root), 0.0)
+                root = np.maximum(root - change, 0.0)
+                if (np.abs(change) <= 1e-16 * root).all():
+                    break
+            r = root**other if p < 2 else root
+            size = p * root if p < 2 else p * root ** (p - 1.0)
+            bend = (p - 1.0) * size / r
+            curvature = np.where(r > 0, 1.0 / (step + 1.0 / bend), 1.0 / step if p < 2 else 0.0)
+        return r**p + 0.5 * step * size**2, np.sign(f - y) * size, curvature
+
     def start(self, mean: float) -> float:
         return mean
 
@@ -123,6 +157,8 @@ class Huber(Scaled):
     >>> Huber(1.0).value(np.array([0.5, 3.0]), np.array([0.0, 0.0]))
     array([0.25, 5.  ])
     """
+
+    residual: ClassVar[bool] = True
 
     delta: float = 1.35
     scale: float | None = None
@@ -145,6 +181,17 @@ class Huber(Scaled):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         inside = np.abs(u) * self.unit <= 2.0 * self.delta * (1.0 + 1e-12)
         return np.where(inside, u * y + 0.25 * (u * self.unit) ** 2, np.inf)
+
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        most = np.full_like(y, 2.0 * self.delta / self.unit)
+        return -most, most
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        most, bend = 2.0 * self.delta / self.unit, 2.0 / (self.unit**2 + 2.0 * step)
+        free = bend * (f - y)
+        slope = np.clip(free, -most, most)
+        value = slope * (f - y) - 0.25 * (slope * self.unit) ** 2 - 0.5 * step * slope**2
+        return value, slope, np.where(np.abs(free) <= most, bend, 0.0)
 
     def joint(self, y: Floats, f: Floats, scale: float) -> Floats:
         return scale + scale * self.at(scale).value(y, f)
@@ -226,6 +273,15 @@ class Poisson(Loss):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
             return np.where(u >= -y, xlogy(u + y, u + y) - (u + y), np.inf)
+
+    def slopes(self, y: Floats) -> tuple[Floats, Floats]:
+        return -y, np.full_like(y, np.inf)
+
+    def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+        scaled = np.asarray(wrightomega(f + step * y + np.log(step)), dtype=np.float64)  # step · exp(x)
+        rate = scaled / step
+        x = f - step * (rate - y)
+        return rate - y * x + 0.5 * step * (rate - y) ** 2, rate - y, rate / (1.0 + scaled)
 
     def start(self, mean: float) -> float:
         return float(np.log(mean)) if mean > 0 else -30.0

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "gramian.solvers.certificate": ["Certificate", "Solver"],
         "gramian.solvers.column_descent": ["ColumnDescent"],
-        "gramian.solvers.concomitant": ["ScaleNewton"],
+        "gramian.solvers.concomitant": ["ScaleNewton", "ScaleSearch"],
         "gramian.solvers.descent": ["GradientDescent"],
         "gramian.solvers.dual_descent": ["DualDescent"],
         "gramian.solvers.interior": ["InteriorPoint"],
@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.solvers.newton": ["Newton"],
         "gramian.solvers.newton_cg": ["NewtonCG"],
         "gramian.solvers.perceptron": ["PerceptronAlgorithm"],
+        "gramian.solvers.primal_dual": ["PrimalDual"],
         "gramian.solvers.proximal": ["ProximalNewton"],
         "gramian.solvers.reweighted": ["PowerNewton", "Reweighted"],
         "gramian.solvers.soft_margin": ["RootDescent", "Smoothing"],

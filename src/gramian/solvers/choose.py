@@ -9,7 +9,7 @@ from gramian.objective.number_losses import Absolute, Huber, Power, StudentT
 from gramian.objective.penalties import Parts
 from gramian.rows import MemoryRows
 from gramian.solvers.column_descent import ColumnDescent
-from gramian.solvers.concomitant import ScaleNewton
+from gramian.solvers.concomitant import ScaleNewton, ScaleSearch
 from gramian.solvers.descent import GradientDescent
 from gramian.solvers.dual_descent import DualDescent
 from gramian.solvers.interior import InteriorPoint
@@ -18,6 +18,7 @@ from gramian.solvers.linear_programme import LinearProgramme
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
+from gramian.solvers.primal_dual import PrimalDual
 from gramian.solvers.problem import Problem, even, joint_scale, least_scale
 from gramian.solvers.proximal import ProximalNewton
 from gramian.solvers.reweighted import PowerNewton, Reweighted
@@ -30,6 +31,10 @@ MOST_FEW, FEW = 600, 2e8  # the same where rows are few: numbers in θ, and mult
 MOST_JOINT = 150  # numbers in θ of several outputs: beyond, conjugate gradients are cheaper than the Hessian
 MANY_ROWS = 60_000  # from which rows far from their kink are worth leaving out
 MOST_LINEAR = 300_000  # numbers in a table that a linear programme is handed
+WITHOUT_MARGIN = (
+    "without a margin the objective is least with no coefficients at all; gm.Perceptron is the algorithm that stops at "
+    "the first separating hyperplane"
+)
 NAMES: dict[str, Callable[[], Method]] = {
     "newton": Newton,
     "newton-cg": NewtonCG,
@@ -38,6 +43,7 @@ NAMES: dict[str, Callable[[], Method]] = {
     "interior": InteriorPoint,
     "dual": DualDescent,
     "programme": LinearProgramme,
+    "primal-dual": PrimalDual,
 }
 
 
@@ -68,45 +74,53 @@ def plain(problem: Problem) -> Problem:
 
 
 def choose(problem: Problem) -> tuple[Method, str]:
-    """The solver for a problem, and why; a problem that none can do is refused with what can be done instead."""
+    """The solver for a problem, and why: the cheapest that supports it, or the primal-dual method for convex pairs.
+
+    A loss that is not convex and that no descent supports is refused with what can be done instead.
+    """
     problem = plain(problem)
     loss, parts = problem.loss, problem.parts
+    if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
+        return PrimalDual(), WITHOUT_MARGIN
+    if isinstance(loss, RootHinge):
+        return RootDescent(), "the root is concave in the hinge: a weighted hinge lies above it"
     if parts is None:
+        if loss.convex and problem.penalty.convex and not loss.smooth:
+            return general(problem)
         return GradientDescent("line_search"), "a penalty that is known by its prox alone"
     spread = least_scale(problem)
-    if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
-        _need(
-            False,
-            problem,
-            "gm.Perceptron, whose algorithm stops at the first separating line; the objective itself is "
-            "least with no coefficients at all",
-        )
     if isinstance(loss, Kinked):
         return _kinked(problem, parts)
     if isinstance(loss, MultiHinge):
-        _need(parts.smooth and problem.alpha > 0, problem, "an L2 penalty, or multiclass='ovr' with the Hinge loss")
+        if not (parts.smooth and problem.square.any()):
+            return general(problem)
         return Smoothing(), "a soft maximum comes ever closer to the hinge of all classes, with an exact gap"
-    if isinstance(loss, RootHinge):
-        _need(parts.smooth, problem, "an L2 penalty, or the Hinge loss with this one")
-        return RootDescent(), "the root is concave in the hinge: a weighted hinge lies above it"
     small = problem.p <= MOST_COLUMNS
-    if joint_scale(loss) or isinstance(loss, StudentT | Power):
-        _need(small, problem, f"at most {MOST_COLUMNS} columns, or Huber(delta, scale) with a scale that is given")
-        if isinstance(loss, StudentT):
-            return Reweighted(
-                1e-4 * spread
-            ), "each row's weight makes a parabola above Student's t: the likelihood only grows"
-        if isinstance(loss, Power):
-            return PowerNewton(), "a power of the residual has a gradient"
-        if isinstance(loss, Huber):
-            return ScaleNewton(spread), "the coefficients and the scale are jointly convex"
+    if isinstance(loss, StudentT):
+        _need(small, problem, f"at most {MOST_COLUMNS} columns, or the Huber loss")
+        reason = "each row's weight makes a parabola above Student's t: the likelihood only grows"
+        return Reweighted(1e-4 * spread), reason
+    if isinstance(loss, Power) and small:
+        return PowerNewton(), "a power of the residual has a gradient"
+    if isinstance(loss, Huber) and joint_scale(loss) and small:
+        return ScaleNewton(spread), "the coefficients and the scale are jointly convex"
+    if isinstance(loss, Power) or joint_scale(loss):
+        return general(problem)
     if parts.smooth:
         return _smooth(problem)
-    if problem.m * problem.p <= MOST_COLUMNS or parts.groups:
-        _need(problem.m * problem.p <= MOST_COLUMNS, problem, "solver=gm.solvers.GradientDescent('line_search')")
+    if problem.m * problem.p <= MOST_COLUMNS:
         return ProximalNewton(), f"a smooth loss and zeros or bounds, {problem.p} columns"
-    _need(problem.square.ndim == 1, problem, "a penalty without a matrix")
+    if not ColumnDescent().can(problem):
+        return general(problem)
     return ColumnDescent(), f"zeros or bounds among {problem.p} columns: only those that matter are worked on"
+
+
+def general(problem: Problem) -> tuple[Method, str]:
+    """The method for every convex pair."""
+    name, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
+    if joint_scale(problem.loss):
+        return ScaleSearch(least_scale(problem)), f"{name} and {penalty}: convex in the coefficients and in the scale"
+    return PrimalDual(), f"{name} and {penalty} are convex: their envelopes are all it needs"
 
 
 def _smooth(problem: Problem) -> tuple[Method, str]:
@@ -127,12 +141,11 @@ def _mostly_empty(problem: Problem) -> bool:
 
 def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
     name = type(problem.loss).__name__
-    _need(not parts.groups, problem, "L1, L2 or an elastic net, or solver=gm.solvers.GradientDescent()")
     cells = problem.rows.n * problem.p
     linear = not problem.square.any()
+    if parts.groups or (parts.bounded and (not linear or cells > 100 * MOST_LINEAR)):
+        return general(problem)
     if parts.bounded:
-        _need(linear, problem, "bounds without an L2 part, or the SquaredHinge or Huber loss")
-        _need(cells <= 100 * MOST_LINEAR, problem, "fewer rows, or the SquaredHinge or Huber loss")
         return LinearProgramme(), f"{name} within bounds is a linear programme"
     if linear and cells <= MOST_LINEAR:
         return (
@@ -155,7 +168,8 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
                 f"{name} has a kink, which few of {problem.rows.n} rows are near: only those are worked on",
             )
         return InteriorPoint(), f"{name} has a kink: primal and dual at once, a few dozen Gram matrices"
-    _need(even(problem), problem, "an L2 penalty with alpha above 0, or fewer columns")
+    if not even(problem):
+        return general(problem)
     if problem.rows.n <= min(problem.d, MOST_COLUMNS):
         return (
             TurnedInterior(),

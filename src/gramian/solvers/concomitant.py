@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from gramian.objective.number_losses import Huber
 from gramian.rows import Block
-from gramian.solvers.iterate import Method, State
+from gramian.solvers.iterate import Method, State, run
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
+from gramian.solvers.primal_dual import PrimalDual
 from gramian.solvers.problem import ROUNDED, Point, Problem, Sums
 from gramian.solvers.proximal import model_step
+from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +91,59 @@ class ScaleNewton(Method):
         change = float(-left / H[p, p]) if H[p, p] > 0 else 0.0
         rough = problem.rough(point.theta + step) - problem.rough(point.theta)
         return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
+
+
+@dataclass(frozen=True)
+class ScaleSearch(Method):
+    """The scale by bracketing the root of the slope of the profile objective, the coefficients by the general method.
+
+    The least objective over the coefficients is convex in the scale s, and its slope is 1 − mean of min(u², delta²) at
+    the coefficients that are best at s. At a given scale the problem is Huber's with that scale and alpha / s.
+    """
+
+    least: float = 0.0
+    name: ClassVar[str] = "primal-dual over the scale"
+    unit: ClassVar[str] = "scales"
+
+    def can(self, problem: Problem) -> bool:
+        """Huber's loss whose scale is to be estimated, with any convex penalty."""
+        return isinstance(problem.loss, Huber) and problem.loss.scale is None
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        rows = RowProducts(problem)
+        spread = float(np.sqrt(rows.share @ (rows.y - rows.predictions(theta)[:, 0]) ** 2))
+        return self._state(problem, rows, theta, max(spread, self.least, 1e-300), {"low": None, "high": None})
+
+    def step(self, problem: Problem, state: State) -> State:
+        assert state.scale is not None
+        steepness = state.more["steepness"]
+        low, high = state.more["low"], state.more["high"]
+        if steepness < 0:
+            low, high = (state.scale, steepness), high and (high[0], 0.5 * high[1] if low else high[1])
+        else:
+            low, high = low and (low[0], 0.5 * low[1] if high else low[1]), (state.scale, steepness)
+        if low and high:  # regula falsi, the end that stays weighed half (Illinois)
+            scale = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
+        elif low:
+            scale = 4.0 * state.scale
+        else:
+            scale = max(state.scale * float(np.sqrt(max(1.0 - steepness, 1e-4))), self.least)
+        found = self._state(problem, state.more["rows"], state.theta, scale, {"low": low, "high": high})
+        found.stuck = scale == state.scale
+        return found
+
+    def _state(self, problem: Problem, rows: RowProducts, theta: Floats, scale: float, more: dict[str, Any]) -> State:
+        loss = problem.loss
+        assert isinstance(loss, Huber)
+        fixed = problem._with(loss=loss.at(scale), alpha=problem.alpha / scale)
+        inner = run(PrimalDual(), fixed, theta, max_iter=200, tol=1e-11, inner=True)
+        u = (rows.y - rows.predictions(inner.theta)[:, 0]) / scale
+        steepness = 1.0 - float(rows.share @ np.minimum(u * u, loss.delta**2))
+        ended = scale <= self.least and steepness >= 0
+        measure = max(inner.measure, 0.0 if ended else abs(steepness))
+        more = more | {"rows": rows, "steepness": steepness}
+        return State(inner.theta, scale * (1.0 + inner.value), measure, scale=scale, more=more)
 
 
 class _Sums(Sums):

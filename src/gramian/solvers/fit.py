@@ -13,21 +13,25 @@ from gramian.objective.number_losses import Poisson, Power
 from gramian.objective.penalties import L2, Zero
 from gramian.rows import MemoryRows
 from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.choose import choose, named, plain, refuse_unfit
-from gramian.solvers.interior import Kinks, dual_value
+from gramian.solvers.choose import WITHOUT_MARGIN, choose, general, named, plain, refuse_unfit
+from gramian.solvers.concomitant import ScaleSearch
+from gramian.solvers.duality import duality_gap
 from gramian.solvers.iterate import Callback, History, Method, Outcome, run
 from gramian.solvers.landmark_problem import LandmarkProblem, part_of
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.perfect import perfect_fit
-from gramian.solvers.problem import Problem
+from gramian.solvers.primal_dual import PrimalDual
+from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.row_products import RowProducts
 from gramian.solvers.separation import Watch, flat, may_separate, separating_columns
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
 MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
+MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
 RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
 
 
@@ -88,16 +92,43 @@ def fit_problem(
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
             return _separated(given, columns, max_iter, tol, warn, inner)
-    least = getattr(method, "least_tol", 0.0)
-    found = _finished(problem, method, reason, outcome, tol if outcome.measure <= tol else max(tol, least))
+    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
+    if solver == "auto" and not (found.certificate.holds or outcome.interrupted) and _worth_more(problem, method):
+        found = _resolved(problem, found, max_iter, tol, inner)
     if found.certificate.tolerance > tol:
-        said = f"Rounding leaves this solver a tolerance of {least:g}, not the {tol:g} asked for."
+        reached = found.certificate.tolerance
+        said = f"Rounding leaves this solver a tolerance of {reached:g}, not the {tol:g} asked for."
         found = replace(found, certificate=replace(found.certificate, note=said))
     if warn and found.perfect and not found.certificate.holds:
         warn_user(found.perfect, ConvergenceWarning)
     elif warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
     return found if problem is given else replace(found, problem=given)
+
+
+def _reachable(method: Method, outcome: Outcome, tol: float) -> float:
+    """The tolerance asked for, or what rounding leaves the solver where it was not reached."""
+    return tol if outcome.measure <= tol else max(tol, getattr(method, "least_tol", 0.0))
+
+
+def _worth_more(problem: Problem, method: Method) -> bool:
+    """Whether a fit that stopped short of its tolerance goes on with the general method."""
+    work = float(problem.rows.n) * (problem.m * problem.p) ** 2
+    general_method = isinstance(method, PrimalDual | ScaleSearch)
+    return problem.loss.convex and problem.penalty.convex and not general_method and work <= MAX_RESOLVED
+
+
+def _resolved(problem: Problem, first: Fit, max_iter: int, tol: float, inner: bool) -> Fit:
+    """The fit by the general method, begun where another stopped; the first one where that is no better."""
+    method, reason = general(problem)
+    usable = np.isfinite(first.theta).all() and first.value <= problem.value(problem.zero())
+    start = first.theta if usable and not joint_scale(problem.loss) else None
+    outcome = run(method, problem, start, max_iter=max_iter, tol=tol, inner=inner)
+    reason = f"{reason}; {first.solver.name} stopped short of its tolerance"
+    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
+    if found.certificate.holds or not found.value >= first.value:
+        return replace(found, iterations=first.iterations + found.iterations)
+    return first
 
 
 def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
@@ -130,8 +161,9 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
     convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
+    note = f"{WITHOUT_MARGIN[0].upper()}{WITHOUT_MARGIN[1:]}." if reason == WITHOUT_MARGIN else ""
     holds = bool(value <= tol)
-    certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", convex=convex)
+    certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", note=note, convex=convex)
     perfect = perfect_fit(problem, theta, outcome.scale)
     if perfect:
         certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
@@ -175,19 +207,19 @@ def _settled(problem: Problem, theta: Floats) -> Floats:
 def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, float]:
     """How near θ is to the optimum, computed anew from the rows: what is measured, and its value."""
     loss = problem.loss
-    if isinstance(loss, Kinked) and "slopes" in outcome.more:
-        if "kinks" in outcome.more and problem.parts is not None and (problem.square.any() or problem.l1.any()):
-            kinks = Kinks.of(problem)
-            value = problem.value(theta)
-            s = np.clip(outcome.more["slopes"], kinks.low, kinks.high)
-            return "duality gap", max(value - dual_value(problem, kinks, s), 0.0) / max(abs(value), problem.least_value)
-        return "duality gap", outcome.measure
+    u = outcome.more.get("slopes")
+    fixed = loss.convex and not joint_scale(loss)
+    if fixed and (u is not None or isinstance(loss, Power)):
+        rows = RowProducts(problem)
+        f = rows.predictions(theta)
+        if u is None:
+            u = loss.gradient(rows.y, f[:, 0])
+        gap = duality_gap(problem, rows, theta, u.reshape(len(u), -1)[: len(f)], f)
+        return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
     if isinstance(loss, MultiHinge) and "gap" in outcome.more:
         return "duality gap", outcome.measure
     if isinstance(loss, RootHinge | Kinked | MultiHinge):
         return str(outcome.more.get("measure", "change of the objective")), outcome.measure
-    if isinstance(loss, Power) and "slope" in outcome.more:
-        return "expected decrease", outcome.measure
     if outcome.scale is not None:
         return "gradient", outcome.measure
     known = outcome.more.get("point")

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from gramian.objective.loss import Kinked
 from gramian.rows import Block
+from gramian.solvers.duality import FEASIBLE, feasible_slopes
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import solve_spd
 from gramian.solvers.problem import Problem
+from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
 NEAR = 0.9995  # how much of the way to the wall a step may go
@@ -250,8 +252,7 @@ def dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
     own[kinks.penalised] -= (kinks.share * s)[n:]  # of the rows alone: the penalty's slopes are set best below
     square, l1 = problem.square, problem.l1
     if square.ndim == 2:
-        quadratic = float(own @ solve_spd(square, own)) / 4.0
-        return -float((kinks.share * s * kinks.at)[:n].sum()) - quadratic
+        return _coupled_dual_value(problem, kinks, s[:n])
     over = np.maximum(np.abs(own) - l1, 0.0)
     free = square <= 0
     shrink = 1.0
@@ -264,13 +265,28 @@ def dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
     return -shrink * float((kinks.share * s * kinks.at)[:n].sum()) - quadratic
 
 
+def _coupled_dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
+    """The same for a penalty matrix S: g must lie in its range, to which the slopes are moved; −∞ where they cannot."""
+    rows = RowProducts(problem)
+    rows.share = kinks.share[: len(s)]
+    u, pulled = feasible_slopes(problem, rows, s[:, None], kinks.linear)
+    g = pulled[0, : problem.d]
+    solved = solve_spd(problem.square, g)
+    missed = np.append(g - problem.square @ solved, pulled[0, problem.d :])
+    if np.abs(missed).max() > FEASIBLE * max(float(rows.share @ np.abs(u[:, 0])), 1e-300):
+        return -np.inf if kinks.linear.any() else 0.0  # no slopes at all: no loss is below zero
+    return -float(rows.share @ (u[:, 0] * kinks.at[: len(s)])) - float(g @ solved) / 4.0
+
+
 def unmet(problem: Problem, theta: Floats, pulled: Floats) -> float:
     """What a duality gap has of equations that are not met, where the slopes of all rows pull so much, (m, p)."""
     d, square = problem.d, problem.square
     rest = pulled[:, :d] + problem.quadratic(theta)[1]
     found = float(np.abs(theta[:, d] * pulled[:, d]).sum()) if problem.intercept else 0.0
     if square.ndim == 2:
-        return found + float((rest * solve_spd(square, rest.T).T).sum()) / 4.0
+        solved = solve_spd(square, rest.T).T
+        missed = np.abs((rest - solved @ square) * theta[:, :d]).sum()
+        return found + float((rest * solved).sum()) / 4.0 + float(missed)
     free = square <= 0
     found += float((rest**2 / np.where(free, np.inf, square)).sum()) / 4.0
     return found + float(np.abs(rest[:, free] * theta[:, :d][:, free]).sum())

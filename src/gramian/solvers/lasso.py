@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gramian.solvers.active_set import gram_path
 from gramian.solvers.factor import Quadratic
+from gramian.solvers.gaps import relative_gap
 
 Floats = NDArray[np.float64]
 LARGEST = 1e300
@@ -83,7 +84,7 @@ def gap_on_gram(q: Quadratic, coef: Floats, alpha: float, shrinkage: Shrinkage) 
         Gz, b, yy = q.G @ z / q.weight, q.B[:, target] / q.weight, q.yy[target, target] / q.weight
         primal, gap = gap_of(z, b - Gz - l2 * z, yy - b @ z, yy - 2 * b @ z + z @ Gz + l2 @ z**2, l1)
         objective += float(np.ldexp(primal, 2 * q.y[target]))
-        worst = max(worst, gap / yy if yy > 0 else 0.0)
+        worst = max(worst, relative_gap(gap, yy) if yy > 0 else 0.0)
     return objective, worst
 
 
@@ -93,4 +94,4 @@ def gap_of(z: Floats, correlations: Floats, inner: float, square: float, l1: Flo
     shrink = min(1.0, float(np.min(l1[penalised] / np.abs(correlations[penalised]), initial=1.0)))
     primal = square + 2.0 * float(l1 @ np.abs(z))
     dual = 2.0 * shrink * inner - shrink**2 * square
-    return primal, max(primal - dual, 0.0)
+    return primal, primal - dual

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from gramian.objective.loss import Kinked
+from gramian.solvers.duality import duality_gap
 from gramian.solvers.interior import Kinks
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.problem import Problem
+from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
 
@@ -61,20 +63,6 @@ class LinearProgramme(Method):
         theta[index] -= found.x[p : p + len(index)]
         value = problem.value(theta[None, :])
         s = np.clip(-np.asarray(found.eqlin.marginals) / np.where(share > 0, share, 1.0), low, high)
-        gap = max(value - float(found.fun), 0.0) if problem.parts is not None and problem.parts.bounded else None
-        if gap is None:
-            gap = self._gap(problem, bare, Z, theta, s)
-        measure = gap / max(abs(value), problem.least_value)
-        return State(theta[None, :], value, measure, stuck=True, more={"slopes": s, "gap": gap})
-
-    @staticmethod
-    def _gap(problem: Problem, bare: Kinks, Z: Floats, theta: Floats, s: Floats) -> float:
-        """Fenchel and Young: of the rows, and of the penalty with what the rows pull at each coefficient."""
-        n, d = len(Z), problem.d
-        e = Z @ theta - bare.at[:n]
-        rows = np.maximum(bare.low[:n] * e, bare.high[:n] * e) - s * e
-        pulled = Z.T @ (bare.share[:n] * s)
-        over = np.maximum(np.abs(pulled[:d]) - problem.l1, 0.0)
-        penalty = problem.l1 @ np.abs(theta[:d]) + pulled[:d] @ theta[:d]
-        free = float(np.abs(pulled[d:] * theta[d:]).sum() + (over * np.abs(theta[:d])).sum())
-        return float(bare.share[:n] @ rows) + max(float(penalty), 0.0) + free
+        gap = duality_gap(problem, RowProducts(problem), theta[None, :], s[:, None])
+        measure = gap.relative(max(abs(value), problem.least_value))
+        return State(theta[None, :], value, measure, stuck=True, more={"slopes": s, "gap": gap.gap})

@@ -12,7 +12,9 @@ from gramian.solvers.interior import InteriorPoint, unmet
 from gramian.solvers.iterate import Method, State, run
 from gramian.solvers.newton import Newton
 from gramian.solvers.newton_cg import NewtonCG
+from gramian.solvers.primal_dual import PrimalDual, penalty_value
 from gramian.solvers.problem import Problem
+from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
 COOLING = 4.0
@@ -93,8 +95,8 @@ class RootDescent(Method):
     unit: ClassVar[str] = "reweightings"
 
     def can(self, problem: Problem) -> bool:
-        """The root of the hinge and a quadratic penalty."""
-        return isinstance(problem.loss, RootHinge) and problem.parts is not None and problem.parts.smooth
+        """The root of the hinge and any penalty."""
+        return isinstance(problem.loss, RootHinge)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -104,14 +106,19 @@ class RootDescent(Method):
         near = state.more["near"]
         hinge = problem.with_loss(Hinge())
         roots = np.sqrt(_hinges(hinge, state.theta) + near)
-        inner = run(InteriorPoint(0.5 / roots), hinge, state.theta, max_iter=100, tol=1e-8, inner=True)
-        share = inner.more["kinks"].share[: len(roots)] * (2.0 * roots)
-        before = float(share @ roots) + problem.quadratic(state.theta)[0]
-        after = float(share @ np.sqrt(_hinges(hinge, inner.theta) + near)) + problem.quadratic(inner.theta)[0]
-        drop = max(before - after, 0.0) / max(abs(after), 1e-300)
+        weight = 0.5 / roots
+        method: Method = InteriorPoint(weight) if InteriorPoint().can(hinge) else PrimalDual(weight)
+        inner = run(method, hinge, state.theta, max_iter=100, tol=1e-9, inner=True)
+        share = RowProducts(problem).share
+        before = float(share @ roots) + penalty_value(problem, state.theta)
+        after = float(share @ np.sqrt(_hinges(hinge, inner.theta) + near)) + penalty_value(problem, inner.theta)
+        rises = not after <= before + 1e-8 * abs(before)  # of a subproblem that was not solved: θ stays
+        theta = state.theta if rises else inner.theta
+        drop = np.inf if rises else max(before - after, 0.0) / max(abs(after), 1e-300)
         last = near <= self.nearness
         more = {"near": max(near / 4.0, self.nearness), "measure": "decrease in the last reweighting"}
-        return State(inner.theta, problem.value(inner.theta), drop if last else np.inf, last and drop < 1e-9, more=more)
+        stuck = last and (rises or drop < 1e-9)
+        return State(theta, problem.value(theta), drop if last else np.inf, stuck, more=more)
 
 
 def _hinges(problem: Problem, theta: Floats) -> Floats:

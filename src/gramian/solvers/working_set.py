@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gramian.rows import parallel_map
 from gramian.solvers.active_set import coordinate_descent, descend
+from gramian.solvers.gaps import relative_gap
 from gramian.solvers.lasso import gap_of
 
 Floats = NDArray[np.float64]
@@ -202,6 +203,6 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
         out.objectives[a], gap = gap_of(
             w, np.where(constant, 0.0, g), float(table.weight @ (r * table.y)), squared, alpha * l1
         )
-        out.gaps[a] = gap / yy if yy > 0 else 0.0
+        out.gaps[a] = relative_gap(gap, yy) if yy > 0 else 0.0
         before = alpha
     return out

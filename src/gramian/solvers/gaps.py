@@ -1,0 +1,15 @@
+"""How a duality gap is shown: relative to a unit, and never below zero."""
+
+import math
+
+ROUNDING = 1e-9  # of the unit: a negative gap beyond it is no rounding, but a dual point that is not feasible
+
+
+def relative_gap(gap: float, unit: float) -> float:
+    """|gap| / unit; infinite where the gap is not a number, or below zero by more than rounding: that proves nothing.
+
+    >>> relative_gap(1e-3, 10.0), relative_gap(-1e-12, 1.0), relative_gap(-1e-3, 1.0), relative_gap(float("nan"), 1.0)
+    (0.0001, 1e-12, inf, inf)
+    """
+    share = gap / max(unit, 1e-300)
+    return abs(share) if math.isfinite(share) and share >= -ROUNDING else math.inf
