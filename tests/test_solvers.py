@@ -24,6 +24,7 @@ from gramian.solvers import (
     Reweighted,
     RootDescent,
     ScaleNewton,
+    ScaleSearch,
     Smoothing,
 )
 from gramian.solvers.choose import choose
@@ -529,43 +530,84 @@ def test_scale_of_huber_is_equivariant():
     np.testing.assert_allclose(b.scale, 1000.0 * a.scale, rtol=1e-6)
 
 
-# refusals
+# the general method, and refusals
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty", "text"),
-    [
-        (L.Absolute(), P.GroupL1((0, 0, 1, 1)), "L1, L2 or an elastic net"),
-        (L.Absolute(), P.NonNegative(P.L2()), "bounds without an L2 part"),
-        (L.Hinge(), P.GroupL1(), "GradientDescent"),
-        (L.MultiHinge(), P.L1(), "an L2 penalty, or multiclass='ovr'"),
-        (L.RootHinge(), P.L1(), "an L2 penalty, or the Hinge loss"),
-        (L.Perceptron(), P.L2(), "gm.Perceptron"),
-        (L.MultiHinge(0.0), P.L2(), "gm.Perceptron"),
-    ],
-    ids=repr,
-)
-def test_refusals_say_what_can_be_done(loss, penalty, text):
+@pytest.mark.parametrize("loss", [L.Perceptron(), L.MultiHinge(0.0)], ids=repr)
+def test_a_loss_without_margin_has_no_coefficients(loss):
     X, y = table(27, loss.targets)
-    with pytest.raises(ValueError, match="What can be done: .*" + text.replace("(", r"\(")):
-        fit_problem(problem_of(X, y, loss, penalty))
+    fit = fit_problem(problem_of(X, y, loss, P.L2()))
+    assert not fit.coef.any()
+    assert fit.value == 0.0
+    assert fit.certificate.holds
+    assert "gm.Perceptron" in fit.certificate.note
 
 
 @pytest.mark.parametrize(
-    ("loss", "penalty", "alpha", "text"),
+    ("loss", "penalty", "alpha"),
     [
-        (L.StudentT(), P.L2(), 0.1, "at most 2000 columns"),
-        (L.Squared(), P.GroupL1(), 0.1, "GradientDescent"),
-        (L.Absolute(), P.Zero(), 0.0, "alpha above 0, or fewer columns"),
-        (L.Absolute(), P.Zero(), 1.0, "alpha above 0, or fewer columns"),
-        (L.Absolute(), P.ElasticNet(), 1.0, "alpha above 0, or fewer columns"),
+        (L.Squared(), P.GroupL1(), 0.1),
+        (L.Absolute(), P.Zero(), 0.0),
+        (L.Absolute(), P.ElasticNet(), 1.0),
+        (L.Power(1.5), P.L2(), 1.0),
     ],
     ids=repr,
 )
-def test_too_many_columns_are_refused_where_nothing_can_be_done(loss, penalty, alpha, text):
+def test_many_columns_are_left_to_the_general_method(loss, penalty, alpha):
     X = np.random.default_rng(0).standard_normal((151, 2001))
-    with pytest.raises(ValueError, match=text):
-        choose(problem_of(X, X[:, 0], loss, penalty, alpha))
+    assert choose(problem_of(X, X[:, 0], loss, penalty, alpha))[0].name == "primal-dual"
+
+
+def test_many_columns_are_refused_where_the_loss_is_not_convex():
+    X = np.random.default_rng(0).standard_normal((151, 2001))
+    with pytest.raises(ValueError, match="at most 2000 columns"):
+        choose(problem_of(X, X[:, 0], L.StudentT(), P.L2(), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [(L.Squared(), P.GroupL1((0, 0, 1, 1))), (L.Absolute(), P.L2()), (L.Power(1.5), P.L1()), (L.MultiHinge(), P.L1())],
+    ids=repr,
+)
+def test_products_with_the_hessian_do_what_the_hessian_does(loss, penalty, monkeypatch):
+    X, y = table(30, loss.targets)
+    problem = problem_of(X, y, loss, penalty)
+    whole = fit_problem(problem, solver="primal-dual")
+    monkeypatch.setattr("gramian.solvers.primal_dual.MAX_DENSE", 0)
+    fit = fit_problem(problem, solver="primal-dual")
+    assert fit.certificate.holds
+    assert fit.value == pytest.approx(whole.value, rel=1e-7)
+
+
+def test_scale_of_huber_by_bracketing_is_that_of_newton():
+    X, y = table(31)
+    for penalty in (P.L2(), P.L1(), P.GroupL1((0, 0, 1, 1))):
+        problem = problem_of(X, y, L.Huber(), penalty)
+        newton, searched = fit_problem(problem), fit_problem(problem, solver=ScaleSearch())
+        assert searched.certificate.holds
+        assert searched.value == pytest.approx(newton.value, rel=1e-8)
+        assert searched.scale == pytest.approx(newton.scale, rel=1e-4)
+
+
+class Ridgelike(P.Penalty):
+    """‖w‖² known by its prox alone."""
+
+    def value(self, w):
+        return float(w @ w)
+
+    def prox(self, w, step):
+        return w / (1.0 + 2.0 * step)
+
+    def conjugate(self, u):
+        return float(u @ u) / 4.0
+
+
+def test_a_kinked_loss_with_a_penalty_known_by_its_prox():
+    X, y = table(32)
+    fit, known = (fit_problem(problem_of(X, y, L.Absolute(), penalty)) for penalty in (Ridgelike(), P.L2()))
+    assert fit.solver.name == "primal-dual"
+    assert fit.certificate.holds
+    assert fit.value == pytest.approx(known.value, rel=1e-7)
 
 
 @pytest.mark.parametrize(

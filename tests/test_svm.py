@@ -397,12 +397,12 @@ def test_solvers_agree():
         gm.SVC(alpha=0.02, solver="newton").fit(X, y)
 
 
-def test_penalties_that_no_solver_can_do_name_alternatives():
+def test_penalties_with_groups_and_bounds_are_solved():
     X, y = problem(43, n=30)
-    with pytest.raises(ValueError, match="What can be done: L1, L2 or an elastic net"):
-        gm.SVC(alpha=0.1, penalty=gm.penalties.GroupL1()).fit(X, y)
-    with pytest.raises(ValueError, match="What can be done: bounds without an L2 part"):
-        gm.SVC(alpha=0.1, penalty=gm.penalties.NonNegative(gm.penalties.L2())).fit(X, y)
+    for penalty in (gm.penalties.GroupL1(), gm.penalties.NonNegative(gm.penalties.L2())):
+        model = gm.SVC(alpha=0.1, penalty=penalty).fit(X, y)
+        assert model.certificate_.claim == "global optimum"
+        assert model.solver_.name == "primal-dual"
     bounded = gm.SVC(alpha=0.1, penalty=gm.penalties.NonNegative()).fit(X, y)
     assert bounded.coef_.min() >= 0
     assert bounded.certificate_.holds
