@@ -20,6 +20,7 @@ from gramian.solvers.choose import MOST_COLUMNS
 from gramian.solvers.fit import Fit, say
 from gramian.solvers.interior import InteriorPoint, Kinks
 from gramian.solvers.problem import Problem
+from gramian.solvers.row_products import RowProducts
 from gramian.solvers.separation import least_margin
 from gramian.summary import Summary
 
@@ -124,6 +125,11 @@ class SVC(PenalisedClassifier):
         return Hinge(), penalty_of(self.penalty)
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
+        if problem.m > 1 and problem.alpha == 0:
+            raise ValueError(
+                "alpha=0 asks for a hard margin, which is not defined for all classes at once. Use an L2 penalty with "
+                'alpha above 0, or multiclass="ovr".'
+            )
         if problem.m > 1 or problem.parts is None or problem.parts.nothing:
             return super()._solve(problem, **more)
         if problem.alpha == 0:
@@ -179,13 +185,13 @@ class SVC(PenalisedClassifier):
         for name in ("support_", "dual_coef_", "support_vectors_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if any("slopes" not in fit.more or fit.problem.alpha <= 0 for fit in fits):
+        if any("slopes" not in fit.more or fit.problem.alpha <= 0 or fit.problem.m > 1 for fit in fits):
             return
         rows: Rows = fits[0].problem.rows
         table = np.empty((len(fits), rows.n))
         for k, fit in enumerate(fits):
             s = fit.more["slopes"][: rows.n]
-            share = fit.more["kinks"].share[: rows.n] if "kinks" in fit.more else np.full(rows.n, 1.0 / rows.n)
+            share = RowProducts(fit.problem).share
             s = np.where((np.abs(s) > NOTHING) & (share > 0), s, 0.0)
             table[k] = -s * share / (2.0 * fit.problem.alpha)
         self.support_ = np.flatnonzero(table.any(axis=0))

@@ -13,6 +13,7 @@ from gramian.solvers.row_products import RowProducts
 Floats = NDArray[np.float64]
 ROUNDS = 6  # of moving the slopes towards the equations that they must satisfy
 MAX_CONSTRAINTS = 2000
+COSTLY, MAX_COSTLY = 1e-5, 300  # part of the least value, and coefficients that take so much of a gap
 FEASIBLE = 1e-9  # of the mean slope: what the equations of the dual may lack
 
 
@@ -99,7 +100,11 @@ def _violated(problem: Problem, pulled: Floats, c: Floats, size: float) -> tuple
     g = -pulled[:, : problem.d]
     slope = 2.0 * c * problem.square
     aims = slope + _allowed(problem, g - slope)
-    wrong = (np.abs(aims - g) > 1e-14 * size).any(axis=0) & (problem.square <= size**2 / problem.least_value)
+    missed = np.abs(aims - g).max(axis=0)
+    wrong = (missed > 1e-14 * size) & (problem.square <= 0)
+    costly = missed**2 > COSTLY * problem.least_value * problem.square
+    if np.count_nonzero(costly) <= MAX_COSTLY:
+        wrong |= costly & (missed > 1e-14 * size)
     index = np.flatnonzero(wrong)
     return np.eye(problem.p)[index], -aims[:, index]
 

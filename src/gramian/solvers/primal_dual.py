@@ -100,6 +100,8 @@ class PrimalDual(Method):
             further = self.step(problem, best)
             best = further if further.measure < best.measure else best
         best.more.pop("best", None)
+        if problem.m == 1:
+            best.more["slopes"] = best.more["slopes"][:, 0]
         return best
 
     @staticmethod
