@@ -416,7 +416,7 @@ def test_too_few_iterations_are_told(name):
     assert f"tolerance {fit.certificate.tolerance:.2g}, after 1 steps of {method.name}" in text
     assert "raise max_iter" in text
     assert not fit.certificate.holds
-    assert "not certified" in str(fit.certificate)
+    assert "not converged" in str(fit.certificate)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit_problem(problem_of(X, y, loss, penalty), solver=method, max_iter=1, warn=False)
