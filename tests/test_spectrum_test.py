@@ -9,8 +9,10 @@ from scipy.special import airy
 from sklearn.datasets import load_digits
 
 import gramian as gm
+from gramian.spectral import independence
 from gramian.spectral.noise import noise_median
 from gramian.spectral.null import scrambled
+from gramian.spectral.principal import principal
 from gramian.spectral.tracy_widom import tracy_widom
 
 
@@ -86,6 +88,7 @@ def test_noise_beside_many_directions():
     # a group that hides itself in the mean: each is compared with the others set aside
     X = rng.standard_normal((500, 10))
     X[:, :4] *= 2.0
+    X = X @ np.linalg.qr(rng.standard_normal((10, 10)))[0]  # in directions that no column has to itself
     found = gm.spectrum_test(X, scrambles=0, level=1e-3)
     assert found.significant == 4
     assert (found.p_values[:4] < 1e-10).all()
@@ -237,3 +240,78 @@ def test_scrambled_pixels_are_isotropic_and_a_spike_appears_beyond_the_root(seed
         if seen:
             h = times * root
             assert found.eigenvalues[0] == pytest.approx((1 + h) * (1 + root**2 / h), rel=0.13)
+
+
+# Independent columns have nothing in common, whatever their distributions
+
+
+COLUMNS = {
+    "normal": lambda rng, n, d: rng.standard_normal((n, d)),
+    "exponential": lambda rng, n, d: rng.standard_exponential((n, d)),
+    "t4": lambda rng, n, d: rng.standard_t(4, (n, d)),
+    "rare binary": lambda rng, n, d: (rng.random((n, d)) < 0.03).astype(float),
+    "unequal variances": lambda rng, n, d: rng.standard_normal((n, d)) * np.linspace(0.3, 3.0, d),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_independent_columns_keep_the_level(kind):
+    """Of 40 tables 2 are expected at level 5 %: 9 or more have a probability of 2e-4."""
+    rng = np.random.default_rng(10)
+    found = [gm.spectrum_test(COLUMNS[kind](rng, 80, 15), scrambles=0) for _ in range(40)]
+    assert sum(test.significant > 0 for test in found) < 9
+    for test in found:
+        assert test.significant == np.sum(np.cumprod(test.p_values < test.level))
+        assert (np.diff(test.p_values) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("n", [80, 3000])
+def test_directions_in_common_are_found_among_columns_of_any_kind(kind, n):
+    rng = np.random.default_rng(11)
+    X = COLUMNS[kind](rng, n, 15)
+    scores = rng.standard_normal((n, 2)) * [2.0, 1.5]
+    loadings = np.linalg.qr(rng.standard_normal((15, 2)))[0].T * X.std(axis=0).max() * 2.0
+    found = gm.PCA().fit(X + scores @ loadings).n_components_
+    # After directions in common, what is left of columns with unequal noise is correlated by their removal.
+    assert found == 2 if kind in ("normal", "exponential", "t4") else found >= 2
+
+
+def test_large_and_weighted_tables_and_moments_know_variances(monkeypatch):
+    rng = np.random.default_rng(12)
+    X = rng.standard_normal((400, 12)) * np.linspace(0.3, 3.0, 12)
+    spiked = X + np.outer(rng.standard_normal(400), 1.5 * np.ones(12))
+    for source, some in ((X, False), (spiked, True)):
+        weights = np.ones(400)
+        weights[0] = 2.0
+        assert (gm.spectrum_test(source, scrambles=0).significant > 0) == some
+        assert (gm.spectrum_test(gm.moments(source)).significant > 0) == some
+        assert (gm.spectrum_test(source, sample_weight=weights).significant > 0) == some
+        assert (gm.PCA(3).fit(source).null_.significant > 0) == some
+    wide = rng.standard_normal((60, 400)) * np.linspace(0.3, 3.0, 400)
+    monkeypatch.setattr(independence, "MOST_PERMUTED_CELLS", 0)
+    assert gm.spectrum_test(wide, scrambles=0).significant == 0
+    assert gm.spectrum_test(wide + np.outer(rng.standard_normal(60), np.full(400, 2.0)), scrambles=0).significant == 1
+
+
+def test_edge_from_variances_is_that_of_marchenko_pastur_where_they_are_equal():
+    n, d = 300, 80
+    centre = (np.sqrt(n) + np.sqrt(d)) ** 2
+    scale = (np.sqrt(n) + np.sqrt(d)) * (1 / np.sqrt(n) + 1 / np.sqrt(d)) ** (1 / 3)
+    for s in (-1.27, 0.98, 2.02):
+        expected = tracy_widom(s)[1][0]
+        found = independence._by_variances(np.full(d, float(n)), float(n), centre + s * scale)
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_sums_of_squares_in_one_pass():
+    rng = np.random.default_rng(13)
+    X = sp.random(50, 7, 0.3, random_state=0, format="csr")
+    w = rng.integers(1, 4, 50)
+    expected = w @ (X.toarray() - w @ X.toarray() / w.sum()) ** 2
+    for table in (X, X.toarray()):
+        rows = gm.scan(table, sample_weight=w)
+        found = principal(rows, None, "auto", 0)
+        squares = rows.sum(lambda block, found=found: independence._block_squares(block, found))
+        np.testing.assert_allclose(np.ldexp(squares, 2 * found.exponent), expected, rtol=1e-10)
+        np.testing.assert_allclose(independence.column_squares(found), squares, rtol=1e-10)

@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from simulations import coverage
+from simulations import coverage, spectra
 
-SIMULATIONS = {"coverage": coverage.results}
+SIMULATIONS = {"coverage": coverage.results, "spectra": spectra.results}
 
 
 def main() -> int:

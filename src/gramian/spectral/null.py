@@ -12,6 +12,7 @@ from gramian._charted import Drawn
 from gramian.parameters import number, whole
 from gramian.rows import Rows, scan
 from gramian.selection.sample import seed_of
+from gramian.spectral.independence import against_independence
 from gramian.spectral.noise import noise_of
 from gramian.spectral.principal import Principal, principal
 from gramian.spectral.reading import without_target
@@ -38,8 +39,9 @@ class SpectrumTest(Drawn):
         Variance that a direction must have for its eigenvalue to leave the noise: noise · (1 + √(d/n)) (Baik, Ben
         Arous, Péché).
     p_values : array (m,)
-        Of each eigenvalue, as the largest of noise in the directions that are left after those before it
-        (Tracy–Widom; the ratio of a value to its own mean is corrected for).
+        Of each eigenvalue, as the largest of normal noise in the directions that are left after those before it
+        (Tracy–Widom; the ratio of a value to its own mean is corrected for); not below the level from the first one on
+        that independent columns reach: the same columns permuted, or of large tables columns of the same variances.
     significant : int
         Leading eigenvalues with p < `level`.
     level : float
@@ -104,8 +106,8 @@ class SpectrumTest(Drawn):
             f"Spectrum of {self.n:g} rows × {self.d} columns that vary",
             f"noise: variance {self.noise:.4g}, eigenvalues between {low:.4g} and {high:.4g}; a direction is seen from "
             f"variance {self.threshold:.4g}",
-            f"{self.significant} of {len(self.eigenvalues)} eigenvalues are more than noise (Tracy–Widom, p < "
-            f"{self.level:g})",
+            f"{self.significant} of {len(self.eigenvalues)} eigenvalues are more than noise and independent columns "
+            f"(p < {self.level:g})",
         ]
         if self.scrambled is not None:
             lines.append(f"{self.above_scrambled} are above those of scrambled columns")
@@ -193,8 +195,11 @@ def spectrum_test(
     Notes
     -----
     The cost of a `PCA` with all components, and as much again for each scrambled table. p-values are those of normal
-    noise, the same in every column. Noise with heavy tails, or of other sizes in other columns, has eigenvalues beyond
-    its edges: `above_scrambled` compares with columns that have just these tails and sizes.
+    noise, the same in every column. Columns with heavy tails, skewed ones, or of other sizes have eigenvalues beyond
+    its edges without anything in common: those do not count. A significant eigenvalue must also exceed the largest one
+    of 20 tables (at level 0.05) in which what the axes before it leave has its columns permuted; of more than 200,000
+    cells, of weighted rows and of `Moments`, what the variances of the columns allow it with probability 0.05. So the
+    level holds where nothing is in common; after directions in common, unequal noise may still add to their number.
 
     Examples
     --------
@@ -212,9 +217,12 @@ def spectrum_test(
     if isinstance(X, Moments | Triangle):
         if sample_weight is not None:
             raise ValueError("Moments hold their weights: give sample_weight to gm.moments itself.")
-        return null_of(principal(X, None, "auto", 0), level=level)
+        axes = principal(X, None, "auto", 0)
+        return against_independence(null_of(axes, level=level), axes, None, 0)
     rows = without_target(scan(X, sample_weight=sample_weight))
-    found = null_of(principal(rows, None, "auto", 0), level=level)
+    axes = principal(rows, None, "auto", 0)
+    seed = int(generator(random_state).integers(2**31))
+    found = against_independence(null_of(axes, level=level), axes, rows, seed)
     if repeats == 0 or rows.weighted or rows.n < 2:
         return found
     rng = generator(random_state)

@@ -17,6 +17,7 @@ from gramian.parameters import choice, flag, number
 from gramian.rows import Rows, scan
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.density import Density
+from gramian.spectral.independence import against_independence, column_squares
 from gramian.spectral.kernel_pca import KernelAxes, kernel_axes
 from gramian.spectral.null import SpectrumTest, generator, null_of
 from gramian.spectral.number import by_holding_out, by_likelihood, by_share
@@ -79,7 +80,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     noise_variance_ : float
         Mean variance of the directions left out.
     null_ : SpectrumTest
-        The spectrum beside that of noise: `.edges`, `.noise`, `.p_values`, `.significant`.
+        The spectrum beside that of noise: `.edges`, `.noise`, `.p_values`, `.significant`. Of "auto" beside permuted
+        columns too, as in `gm.spectrum_test`; of a number given, beside independent columns of the same variances.
     certificate_, solver_
         ‖C v − λ v‖ over the largest λ; the road, and why.
     explained_variance_, explained_variance_ratio_, singular_values_
@@ -140,6 +142,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         data = sums_or_rows(self, X, sample_weight)
         seed = int(generator(self.random_state).integers(2**31))
         found, count = self._spectrum(data, wanted, criterion, solver, seed)
+        self._squares = column_squares(found)
         found = found.first(count)
         divisor = _divisor(found.weight, ddof)
         self._axes: KernelAxes | None = None
@@ -192,6 +195,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self.null_ = null_of(found, ddof=self.ddof)
         if self.null_.significant == len(found.values) and not found.complete:
             return None
+        self.null_ = against_independence(self.null_, found, data, seed)
         return self.null_.significant
 
     def _set_certificate(self, found: Principal, count: int) -> None:
@@ -206,7 +210,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         if found.total > 0 and not 0 < self.variances_[0] < np.inf:
             notes.append("The variances are beyond the range of numbers; axes, shares and deviations are right.")
         if self.n_components == "auto" and self.criterion == "edge" and self.null_.significant == 0:
-            notes.append("No component is more than noise; one is kept.")
+            notes.append("No component is more than noise or independent columns have; one is kept.")
         values = found.values[:count][: max(rank, 1)]
         condition = float(np.sqrt(values[0] / values[-1])) if len(values) and values[-1] > 0 else 1.0
         self.certificate_ = Certificate(
@@ -242,7 +246,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             raise AttributeError("null_ is there after fit.")
         if self._axes is not None:
             raise AttributeError("null_ is of PCA without a kernel: theory gives no edge of noise for kernels.")
-        return null_of(self._found, ddof=self._ddof)
+        test = null_of(self._found, ddof=self._ddof)
+        return against_independence(test, self._found, None, 0, self._squares)
 
     @property
     def explained_variance_(self) -> Floats:

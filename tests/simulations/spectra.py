@@ -1,0 +1,33 @@
+"""How often `spectrum_test` finds something in independent columns, and how often a direction that is there."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import gramian as gm
+from simulations.result import Result
+
+COLUMNS = {
+    "normal": lambda rng, n, d: rng.standard_normal((n, d)),
+    "exponential": lambda rng, n, d: rng.standard_exponential((n, d)),
+    "t4": lambda rng, n, d: rng.standard_t(4, (n, d)),
+    "rare binary": lambda rng, n, d: (rng.random((n, d)) < 0.03).astype(float),
+    "unequal variances": lambda rng, n, d: rng.standard_normal((n, d)) * np.linspace(0.3, 3.0, d),
+}
+SIZES = ((100, 20), (40, 60), (6000, 40))  # the last has more cells than are permuted
+
+
+def results(repetitions: int) -> Iterator[Result]:
+    """Level of independent columns (at most 5 %), and power for one direction of all columns (at least 90 %)."""
+    for n, d in SIZES:
+        some = repetitions if n * d <= 10_000 else repetitions // 5
+        for name, draw in COLUMNS.items():
+            rng = np.random.default_rng([n, d, len(name)])
+            level = power = 0
+            for _ in range(some):
+                X = draw(rng, n, d)
+                level += gm.spectrum_test(X, scrambles=0).significant > 0
+                spike = np.outer(rng.standard_normal(n), X.std(axis=0).max() * 4.0 / np.sqrt(d) * np.ones(d))
+                power += gm.spectrum_test(X + spike, scrambles=0).significant > 0
+            yield Result(f"level, {name}, n={n}, d={d}", level / some, some, at_most=0.05)
+            yield Result(f"power, {name}, n={n}, d={d}", power / some, some, at_least=0.9)
