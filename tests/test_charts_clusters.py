@@ -233,7 +233,7 @@ class Choice:
     ("criterion", "words"),
     [
         ("bic", "BIC is smallest with 3 clusters"),
-        ("elbow", "The loss bends most at 3 clusters"),
+        ("elbow", "The log loss bends most at 3 clusters"),
         ("gap", "3 clusters are the fewest whose gap the next number does not exceed"),
         ("penalty", "Loss and penalty together are smallest with 3 clusters"),
         ("prediction_strength", "3 clusters are the most that one half of the rows predicts of the other"),

@@ -406,6 +406,12 @@ class TestNumber:
         assert held_together(predicted, own, weight) == pytest.approx(min(shares))
         assert held_together(np.array([0, 0, 1]), np.array([0, 0, 1]), np.ones(3)) == 0.0  # one row predicts nothing
 
+    def test_the_elbow_of_many_clusters(self):
+        X = np.concatenate([[8.0 * i, 8.0 * j] + BLOBS[:20] / 20 for i in range(4) for j in range(3)])
+        model = gm.KMeans("auto", criterion="elbow", max_clusters=24, random_state=0).fit(X)
+        assert model.n_clusters_ == 12
+        np.testing.assert_allclose(model.choice_.values, np.log(model.choice_.objectives))
+
     def test_few_distinct_rows(self):
         X = np.repeat([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 5, axis=0)
         assert gm.KMeans("auto", criterion="silhouette", random_state=0).fit(X).n_clusters_ == 3

@@ -12,7 +12,7 @@ from gramian.charts.theme import WIDTH, Look, rows, title
 HEIGHT = 240
 FINDINGS = {
     "bic": "BIC is smallest with {k}",
-    "elbow": "The loss bends most at {k}",
+    "elbow": "The log loss bends most at {k}",
     "gap": "{K} {are} the fewest whose gap the next number does not exceed",
     "penalty": "Loss and penalty together are smallest with {k}",
     "prediction_strength": "{K} {are} the most that one half of the rows predicts of the other",
@@ -21,7 +21,7 @@ FINDINGS = {
 }
 TITLES = {
     "bic": "BIC",
-    "elbow": "loss",
+    "elbow": "log loss",
     "gap": "gap",
     "penalty": "loss + penalty",
     "prediction_strength": "prediction strength",

@@ -147,7 +147,9 @@ def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
 
 
 def _elbow(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
-    """Farthest below the chord from the first to the last."""
+    """Farthest below the chord from the first to the last, of the logarithm: shares of what is left, not amounts."""
+    if not task.template.density and not task.search.rule.soft:  # else it is that of a likelihood already
+        values = np.log(np.maximum(values, max(1e-12 * values[0], 1e-300)))
     k = np.arange(len(values))
     chord = values[0] + (values[-1] - values[0]) * k / max(len(values) - 1, 1)
     return values, None, int((chord - values).argmax())
