@@ -440,3 +440,33 @@ def test_scores_of_folds_are_exact():
     X, y = problem(32)
     assert gm.LogisticRegression(alphas=ALPHAS).fit(X, y).scores_.exact
     assert gm.LogisticRegression(alphas=ALPHAS, cv="loo").fit(X[:50], y[:50]).scores_.exact
+
+
+@pytest.mark.parametrize("kind", ["hinge", "three", "absolute", "quantile", "weights", "no intercept"])
+def test_scores_of_kinks_are_those_of_separate_fits(kind):
+    """Folds of losses with a kink go from alpha to alpha where the last ended, and end where a fit from nothing does."""
+    rng = np.random.default_rng(41)
+    X, y = problem(41, n=420, d=4, k=3 if kind == "three" else 2)
+    w = rng.integers(0, 3, len(y)).astype(float) if kind == "weights" else None
+    model = gm.SVC(fit_intercept=kind != "no intercept")
+    if kind in ("absolute", "quantile"):
+        loss = gm.losses.Quantile(0.8) if kind == "quantile" else "absolute"
+        y, model = X @ rng.standard_normal(4) + rng.standard_normal(len(y)), gm.Regressor(loss)
+    cv = gm.selection.KFold(4)
+    fitted = clone(model).set_params(alphas=ALPHAS, cv=cv).fit(X, y, sample_weight=w)
+    if isinstance(model, gm.SVC):
+        expected = by_hand(model, X, y, ALPHAS, splits_of(cv, X, y), w)
+    else:
+        expected = np.empty((len(ALPHAS), 4))
+        for k, (train, test) in enumerate(cv.split(X)):
+            for a, alpha in enumerate(ALPHAS):
+                one = clone(model).set_params(alpha=alpha).fit(X[train], y[train])
+                e = y[test] - one.predict(X[test])
+                expected[a, k] = np.where(e > 0, 0.8 * e, -0.2 * e).mean() if kind == "quantile" else np.abs(e).mean()
+    np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=2e-4)
+
+
+def test_kinks_of_parts_without_a_class():
+    X, y = problem(42, n=80)
+    y = (np.arange(80) < 20).astype(int)
+    assert np.isfinite(gm.SVC(alphas=ALPHAS, cv=KFold(4)).fit(X, y).scores_.folds).all()

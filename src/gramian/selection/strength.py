@@ -12,6 +12,7 @@ from gramian.objective.loss import Kinked, Scaled
 from gramian.objective.number_losses import Huber, Power, StudentT
 from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
+from gramian.selection.fold_kink import FoldKink, kinks_shared
 from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
@@ -131,7 +132,7 @@ class Strength:
         self.loo = self.weights is not None
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
         self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
-        self.together: dict[int, FoldNewton | FoldSoftmax] = {}
+        self.together: dict[int, FoldNewton | FoldSoftmax | FoldKink] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
@@ -205,11 +206,12 @@ class Strength:
 
     def starts(self, alpha: float) -> list[Floats | None]:
         """Where the fit of all rows may begin, of each problem: at the solution that the search has met."""
-        return [known.get(alpha) for known in self.paths]
+        pairs = zip(self.problems, self.paths, strict=True)
+        return [known.get(alpha) if problem.loss.smooth else None for problem, known in pairs]
 
     def _table(self, number: int, alphas: Floats) -> Floats:
         problem = self.problems[number]
-        together = self.together.get(number) or self._together(problem)
+        together = self.together.get(number) or self._together(number, problem)
         if together is not None:
             self.together[number] = together
             found = together.losses(alphas)
@@ -218,15 +220,22 @@ class Strength:
                 return found
         return self._refits(number, alphas)
 
-    def _together(self, problem: Problem) -> FoldNewton | FoldSoftmax | None:
+    def _together(self, number: int, problem: Problem) -> FoldNewton | FoldSoftmax | FoldKink | None:
         """The models of all folds in the same passes, where there is a way."""
         if self.loo or not isinstance(self.solver, str) or self.solver not in ("auto", "newton", "newton-cg"):
             return None
+        if kinks_shared(problem) and self.solver == "auto":
+            return FoldKink(problem, self.plans, lambda index, alpha: self._alone(number, index, alpha))
         if stackable(problem) and self.solver != "newton":
             return FoldSoftmax(problem, self.plans)
         if problem.m == 1 and self._approximable(problem) and self.solver != "newton-cg":
             return FoldNewton(problem, self.plans)
         return None
+
+    def _alone(self, number: int, index: NDArray[np.int64], alpha: float) -> Fit:
+        """One model by itself."""
+        problem = self.readings[number](taken(self.rows, index)).with_alpha(alpha)
+        return fit_problem(problem, solver=self.solver, max_iter=self.max_iter, tol=FOLD_TOL, warn=False)
 
     def _refits(self, number: int, alphas: Floats) -> Floats:
         splits = [pair for each in self.plans for pair in _splits(each, self.rows.n)]
