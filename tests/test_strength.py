@@ -444,7 +444,7 @@ def test_scores_of_folds_are_exact():
 
 @pytest.mark.parametrize("kind", ["hinge", "three", "absolute", "quantile", "weights", "no intercept"])
 def test_scores_of_kinks_are_those_of_separate_fits(kind):
-    """Folds of losses with a kink go from alpha to alpha where the last ended, and end where a fit from nothing does."""
+    """Folds of losses with a kink start where the last alpha ended, and end where a fit from nothing does."""
     rng = np.random.default_rng(41)
     X, y = problem(41, n=420, d=4, k=3 if kind == "three" else 2)
     w = rng.integers(0, 3, len(y)).astype(float) if kind == "weights" else None

@@ -1,0 +1,44 @@
+"""Huber regression on 20,000 × 30, alpha chosen among 20 by five folds.
+
+cv_error: how far the reported loss of the alpha taken is from true refits (relative). The row gramian_one_fit is one
+fit at the alpha chosen: the search takes at most 10 of them.
+"""
+
+import numpy as np
+
+from bench.choosing import chosen, one_fit, refit_error
+from bench.task import scaled
+
+
+def data(scale):
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((scaled(20_000, scale, 1000), 30))
+    y = X @ rng.standard_normal(30) + rng.standard_t(3, size=len(X))
+    return {"X": X, "y": y, "alphas": np.geomspace(1, 1e-5, 20), "alpha": 1e-5}
+
+
+def model():
+    import gramian as gm
+
+    return gm.Regressor("huber")
+
+
+def gramian(data):
+    return chosen(model(), data)
+
+
+def gramian_one_fit(data):
+    return one_fit(model(), data)
+
+
+def loss(model, X, y):
+    return float(np.mean(model._loss.at(model.scale_).value(y, model.predict(X)) + 1) * model.scale_)
+
+
+def quality(data, result):
+    return refit_error(model, loss, data, result)
+
+
+peers = {"gramian": gramian, "gramian_one_fit": gramian_one_fit}
+targets = [("gramian_one_fit", 1 / 10)]
+judge = {"cv_error": (1, 1e-3)}
