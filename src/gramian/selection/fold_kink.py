@@ -84,7 +84,7 @@ class FoldKink:
         bend = self.problem.with_alpha(alpha).bend
         diagonal = np.diagonal(bend)
         inverse = np.diag(np.where(diagonal > 0, 1.0 / np.where(diagonal > 0, diagonal, 1.0), 0.0))
-        return bend, inverse, (~bend.any(axis=1)).astype(np.float64)
+        return bend, inverse, np.asarray(~bend.any(axis=1), dtype=np.float64)
 
     def _loose(self, e: Floats, low: Floats, high: Floats, share: Floats) -> bool:
         """Whether the intercept may be anywhere between two kinks: a separate fit then says which it takes."""
@@ -107,7 +107,7 @@ class FoldKink:
         for a, alpha in enumerate(alphas):
             penalty = self._penalties(float(alpha))
             theta, gap = step(Z, *parts, share, *penalty, theta.copy(), TOL, nearest is None and a == 0)
-            if not gap <= TOL or self._loose(Z @ theta - parts[0], *parts[1:], share):
+            if not gap <= TOL or self._loose(Z @ theta - parts[0], parts[1], parts[2], share):
                 fit = self.refit(rows, float(alpha))
                 theta = self.problem.inside(fit.coef, fit.intercept)[0]
             thetas[a] = theta
