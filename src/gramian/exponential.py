@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gramian.compiled import njit
 
 LOG2E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01

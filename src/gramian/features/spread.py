@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import Block, scratch
 from gramian.rows.scaling import two_sum
 

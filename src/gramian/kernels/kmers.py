@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
+
+from gramian.compiled import njit
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from gramian.compiled import njit
 from gramian.exponential import exp_here
 
 CHUNK = 1024  # numbers whose exponentials are made at once

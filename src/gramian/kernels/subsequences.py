@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gramian.compiled import njit
 
 
 @njit(cache=True, nogil=True)

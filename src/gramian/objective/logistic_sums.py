@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.exponential import exp_here
 
 Floats = NDArray[np.float64]

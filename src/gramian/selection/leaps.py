@@ -8,8 +8,9 @@ dearest first: large branches come with high bounds, and the first descent is ba
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gramian.compiled import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

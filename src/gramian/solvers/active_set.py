@@ -9,8 +9,9 @@ change, so a whole path costs little more than its last point.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gramian.compiled import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,13 +81,13 @@ def _solve(L: Floats, x: Floats, k: int) -> None:
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _correlations(G: Floats, b: Floats, z: Floats, active: Ints, k: int, g: Floats) -> None:
     """g ← b − Gz."""
-    g[:] = b
+    for c in range(len(g)):
+        g[c] = b[c]
     for i in range(k):
         j = active[i]
         value = z[j]
-        row = G[j]
         for c in range(len(g)):
-            g[c] -= value * row[c]
+            g[c] -= value * G[j, c]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -232,7 +233,6 @@ def coordinate_descent(G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, 
     return -1
 
 
-@njit(cache=True, nogil=True)
 def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most: int) -> tuple[Floats, Ints]:
     """Minima (A, m) for alphas from large to small with penalties alpha · l1_j, alpha · l2_j; and rounds for each."""
     m = len(b)
@@ -240,8 +240,8 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
     z, sign = np.zeros(m), np.zeros(m)
     active, place = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
     L = np.zeros((m, m))
-    slack = 1e-13 * np.max(np.abs(b)) if m else 0.0
-    curved = np.any(l2 > 0)
+    slack = 1e-13 * float(np.max(np.abs(b))) if m else 0.0
+    curved = bool(np.any(l2 > 0))
     k = 0
     for a in range(len(alphas)):
         l1_a, l2_a = np.minimum(alphas[a] * l1, LARGEST), np.minimum(alphas[a] * l2, LARGEST)

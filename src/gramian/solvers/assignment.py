@@ -7,8 +7,8 @@ the answer is that of double precision, with ties to the lowest index.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from gramian.compiled import njit
 from gramian.solvers.cluster_sums import DOWN, square_apart
 
 LANES, FEW = 64, 16  # points of a tile, side by side; and of one that is nearly empty

@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gramian.compiled import njit
 
 DOWN = np.float32(1 - 2.0**-21)  # a few roundings
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.perceptron import MOST_VISITS, NOT_SEPARABLE

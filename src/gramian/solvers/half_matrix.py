@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from numba import njit
+from gramian.compiled import njit
 
 TOGETHER = 4  # rows
 

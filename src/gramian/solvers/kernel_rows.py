@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.exponential import rbf_single
 from gramian.kernels.stationary import RBF
 from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums_among

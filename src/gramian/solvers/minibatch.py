@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.objective.label_losses import Logistic, SquaredHinge
 from gramian.objective.loss import Kinked, Loss
 from gramian.objective.number_losses import Huber, Poisson, Squared

@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import parallel_map, thread_count
 from gramian.solvers.assignment import AT_ONCE, LANES, fill
 from gramian.solvers.cluster_sums import square_apart

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.problem import Problem

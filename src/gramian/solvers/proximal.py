@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.solvers.group_descent import group_step
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING

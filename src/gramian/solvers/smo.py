@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.solvers.box_interior import interior_point
 from gramian.solvers.kernel_rows import FEW, KernelRows
 

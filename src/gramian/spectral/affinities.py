@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from gramian.compiled import njit
 from gramian.rows import parallel_map
 from gramian.spectral.classical import power_of_two
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from gramian.compiled import njit
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]

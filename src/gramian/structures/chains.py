@@ -7,7 +7,8 @@ stay until so many are that moving the others together pays.
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gramian.compiled import njit
 
 SINGLE, COMPLETE, AVERAGE, WARD = range(4)
 KEPT = 0.92  # share of the slots in use below which they are moved together

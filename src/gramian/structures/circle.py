@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.rows import Rows
 from gramian.structures.levenberg import STEPS, Equations, levenberg
 from gramian.structures.questions import Asking

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.exponential import exp_here
 from gramian.structures.shapes import LOG_2PI, log_volume
 from gramian.structures.summaries import Scatter

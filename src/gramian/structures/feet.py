@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from gramian.compiled import njit
 
 Floats = NDArray[np.float64]
 STEPS = 100

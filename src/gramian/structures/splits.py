@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from gramian.compiled import njit
 
 ROUNDS = 100  # of the power method: a direction near the principal one serves as well
 TINY = 1e-14  # of Σ w ‖x‖²: less than that is rounding
