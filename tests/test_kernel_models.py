@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_moons
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC as LibSVC
 from sklearn.svm import SVR as LibSVR
@@ -584,9 +584,13 @@ def test_the_last_rows_are_left_out_by_the_end_of_the_factor(weighted):
     Y = np.column_stack([y, X[:, 0]])
     w = np.random.default_rng(0).integers(1, 4, 200).astype(float) if weighted else np.ones(200)
     K = RBF(2.0)(X)
-    whole = KernelPath(Y, w, True, K=K).missed(np.array([1e-3]))[0]
-    factor = Factor(np.triu(K), w, 1e-3 * (w.sum() - 1) / w.sum())
-    np.testing.assert_allclose(last_left_out(factor, Y, True, 30), whole[-30:], atol=1e-10)
+    factor = Factor(np.triu(K), w, 1e-3)
+    found = last_left_out(factor, Y, True, 30)
+    for i in (170, 185, 199):  # at the λ of the factor
+        rest = np.delete(np.arange(200), i)
+        path = KernelPath(Y[rest], w[rest], True, K=K[np.ix_(rest, rest)])
+        beta, b = path.at(1e-3 * w.sum() / w[rest].sum())
+        np.testing.assert_allclose(found[i - 170], Y[i] - K[i, rest] @ beta - b, atol=1e-10)
 
 
 def test_folds_and_weights_of_many_rows(monkeypatch):
@@ -661,3 +665,32 @@ def test_conjugate_gradients_give_the_same_bits_for_any_threads(monkeypatch):
         values = one.predict(X)
     assert one.solver_.name == "conjugate gradients"
     np.testing.assert_array_equal(values, one.predict(X))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_folds_of_kernel_ridge_equal_refits(intercept, weighted):
+    rng = np.random.default_rng(4)
+    Z = rng.standard_normal((43, 2))
+    T = np.column_stack([np.sin(Z[:, 0]), Z[:, 1]]) + 0.1 * rng.standard_normal((43, 2))
+    w = rng.uniform(0.2, 3.0, 43) if weighted else None
+    kernel, folds = RBF(1.3), KFold(4, shuffle=True, random_state=0)
+    alphas = [1.0, 1e-2, 1e-4]
+    model = gm.Ridge(kernel=kernel, alphas=alphas, cv=folds, fit_intercept=intercept).fit(Z, T, sample_weight=w)
+    for s, (train, test) in enumerate(folds.split(Z)):
+        for a, alpha in enumerate(model.scores_.alphas):
+            part = None if w is None else w[train]
+            again = gm.Ridge(float(alpha), kernel=kernel, fit_intercept=intercept).fit(
+                Z[train], T[train], sample_weight=part
+            )
+            loss = ((again.predict(Z[test]) - T[test]) ** 2).mean(axis=1)
+            expected = np.average(loss, weights=None if w is None else w[test])
+            np.testing.assert_allclose(model.scores_.folds[a, s], expected, rtol=1e-7)
+    # where λ is rounding beside the kernel matrix, and where rows of a fold are trained on by none
+    tiny = gm.Ridge(kernel=RBF(5.0), alphas=[1e-3, 1e-17], cv=folds, fit_intercept=intercept).fit(Z, T)
+    assert np.isfinite(tiny.scores_.folds).all()
+    apart = ShuffleSplit(3, test_size=0.3, train_size=0.5, random_state=0)
+    model = gm.Ridge(kernel=kernel, alphas=alphas, cv=apart, fit_intercept=intercept).fit(Z, T)
+    train, test = next(apart.split(Z))
+    again = gm.Ridge(1e-2, kernel=kernel, fit_intercept=intercept).fit(Z[train], T[train])
+    np.testing.assert_allclose(model.scores_.folds[1, 0], ((again.predict(Z[test]) - T[test]) ** 2).mean(), rtol=1e-7)

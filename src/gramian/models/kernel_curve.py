@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.pivots import pivots
+from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.solvers.kernel_ridge import Factor, KernelPath, dual_of, last_left_out
 
@@ -23,6 +24,7 @@ RANK = 400  # of a factor of the kernel matrix
 LITTLE = 10.0  # times alpha: what a factor may leave out of the mean of k(x, x)
 STEP = 2.0  # by which alpha is moved where more rows are judged than it was chosen for
 TRIES = 3
+ROUNDING = 1e-13  # of the largest eigenvalue: with a smaller λ folds are fitted one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +158,43 @@ class Trial:
             whole = KernelPath(Y, weight, intercept, K=K, F=F)
             return lambda alphas: (np.array([(m**2).mean(axis=1) for m in whole.missed(alphas * scale)]), weight)
 
+        if F is None and all(len(train) + len(test) == len(Y) for train, test in splits):
+            return self._losses_of_folds(KernelPath(Y, weight, intercept, K=K), K, splits, scale)
+
+        return self._losses_of_refits(Y, weight, splits, scale, K, F)
+
+    def _losses_of_folds(self, whole: KernelPath, K: Floats, splits: Any, scale: float) -> Losses:
+        """Losses of folds from one decomposition of all rows; where λ is rounding beside K, by refits."""
+        Y, weight = whole.Y, whole.weight
+        least = ROUNDING * float(whole.values[-1])
+        totals = [float(weight[train].sum()) for train, _ in splits]
+        folds, shares = [], []
+        for _, test in splits:
+            folds.append(whole.fold(test))
+            shares.append(weight[test] / (weight[test].sum() * Y.shape[1]))
+        refits = cache(lambda: self._losses_of_refits(Y, weight, splits, scale, K, None))
+
+        def losses(alphas: Floats) -> tuple[Floats, Floats | None]:
+            def one(alpha: float) -> Floats:
+                found = np.empty(len(folds))
+                for s, fold in enumerate(folds):
+                    lam = alpha * scale * totals[s]
+                    missed = whole.fold_residuals(fold, lam) if lam > least else np.full((1, 1), np.inf)
+                    found[s] = float((shares[s] @ (missed * missed)).sum()) if np.isfinite(missed).all() else np.inf
+                return found
+
+            with single_threaded_blas():
+                table = np.array(parallel_map(one, [float(alpha) for alpha in alphas]))
+            for a in np.flatnonzero(~np.isfinite(table).all(axis=1)):
+                table[a] = refits()(alphas[a : a + 1])[0][0]
+            return table, None
+
+        return losses
+
+    def _losses_of_refits(self, Y: Floats, weight: Floats, splits: Any, scale: float, K: Any, F: Any) -> Losses:
+        """Losses of folds, each decomposed by itself."""
+        intercept = self.intercept
+
         def path(train: Any) -> KernelPath:
             inner = None if F is not None else K[np.ix_(train, train)]
             return KernelPath(Y[train], weight[train], intercept, K=inner, F=None if F is None else F[train])
@@ -169,7 +208,9 @@ class Trial:
 
         def losses(alphas: Floats) -> tuple[Floats, Floats | None]:
             pairs = list(zip(paths, splits, strict=True))
-            return np.array([[one(p, *split, float(a) * scale) for p, split in pairs] for a in alphas]), None
+            return np.array(
+                [[one(p, train, test, float(a) * scale) for p, (train, test) in pairs] for a in alphas]
+            ), None
 
         return losses
 

@@ -13,7 +13,7 @@ from gramian.kernels.pivots import pivots
 from gramian.kernels.points import alone
 from gramian.kernels.reading import positive_definite
 from gramian.models.base import Interval
-from gramian.models.kernel_curve import Trial
+from gramian.models.kernel_curve import WHOLE, Trial
 from gramian.parameters import choice, number
 from gramian.rows import Rows
 from gramian.selection.scores import Scores
@@ -31,6 +31,7 @@ STEPS_RANKS = ((64, 5.0), (500, 1.0))  # of factors, and what they may leave of 
 STEPS_SHARE = 130  # n / this many steps take less time than half of the factor
 STEPS_REFINED, STEPS_TOLERANCE = 1e-12, 1e-11  # of y: left by steps that need no refinement; left by those that hold
 MOST_TARGETS = 8
+JUDGED = 13  # alphas by which a kernel is judged
 
 
 class KernelRidge:
@@ -63,11 +64,15 @@ class KernelRidge:
 
     def _select(self, model: Any, grid: Any) -> float:
         trials: dict[Any, Trial] = getattr(model, "_trials", {})
-        model.scores_ = scores = (trials.get(self.kernel) or self.trial(model, grid)).final()
+        known = trials.get(self.kernel)
+        trial = known if known is not None and known.many else self.trial(model, grid)  # few rows: by fewer alphas
+        model.scores_ = scores = trial.final()
+        if known is not None and trial is not known:  # judged again, by all alphas
+            model.kernel_losses_[repr(self.kernel)] = float(scores.mean[scores.chosen])
         return float(scores.alphas[scores.chosen])
 
-    def trial(self, model: Any, grid: Any) -> Trial:
-        """What alphas, and kernels, are judged by."""
+    def trial(self, model: Any, grid: Any, *, coarse: bool = False) -> Trial:
+        """What alphas, and kernels, are judged by; `coarse` does not look for alphas between those of the grid."""
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
@@ -76,7 +81,7 @@ class KernelRidge:
         limits = (1e-12 * scale, 1e6 * scale)
 
         def choose(losses: Any) -> Scores:
-            return select(losses, alphas, rule=model.rule, fixed=fixed, limits=limits)
+            return select(losses, alphas, rule=model.rule, fixed=fixed or coarse, limits=limits)
 
         return Trial(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
 
@@ -215,6 +220,8 @@ def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Tri
     """What a kernel is judged by, without a fit."""
     other = clone(model).set_params(kernel=kernel)
     grid = other.alphas if isinstance(other.alpha, str) else [float(other.alpha)]
-    return KernelRidge(other, X, y, sample_weight, float("nan"), None, judged=True).trial(
-        other, parameters.alphas(grid)
-    )
+    machine = KernelRidge(other, X, y, sample_weight, float("nan"), None, judged=True)
+    grid = parameters.alphas(grid)
+    if isinstance(grid, int) and machine.n <= WHOLE:
+        return machine.trial(other, min(grid, JUDGED), coarse=True)
+    return machine.trial(other, grid)

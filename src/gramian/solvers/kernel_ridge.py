@@ -1,5 +1,6 @@
 """Ridge regression with a kernel: a Cholesky factor or conjugate gradients for one alpha, eigenvectors for many."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,36 @@ class KernelPath:
             totals = totals + (self.root @ scaled) / lam[:, None]
         both, diagonal = both * self.root[:, None], diagonal * self.root**2
         return left_out(both, diagonal, self.intercept, totals=totals)
+
+    def fold(self, test: Any) -> Floats:
+        """Rows of D^½ U of a fold, which serve all alphas."""
+        return np.ascontiguousarray(self.U[test] * self.root[test, None])
+
+    def fold_residuals(self, test: Floats, lam: float) -> Floats:
+        """What the rows of a fold are missed by, (m, t), by the model of all others at λ = `lam`.
+
+        With G = M⁻¹ less what the intercept takes, G_TT r = β_T for the rows T of the fold: leave-one-out by blocks.
+        `test` is what `fold` gives of them.
+        """
+        shrink = 1.0 / (self.values + lam)
+        inside, sums = self._inside
+        half = test * np.sqrt(shrink)
+        both = test @ (shrink[:, None] * inside)
+        G = sl.blas.dsyrk(1.0, half.T, trans=1, lower=1)
+        beta = both[:, :-1]
+        if self.intercept:
+            totals, ones = (shrink * sums) @ inside, both[:, -1]
+            beta = beta - ones[:, None] * (totals[:-1] / totals[-1])
+            G -= np.outer(ones, ones / totals[-1])
+        L, failed = sl.lapack.dpotrf(G, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            return np.full_like(beta, np.inf)
+        return np.asarray(sl.lapack.dpotrs(L, beta, lower=1)[0])
+
+    @cached_property
+    def _inside(self) -> tuple[Floats, Floats]:
+        scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
+        return self.U.T @ scaled, self.U.T @ self.root
 
     def at(self, alpha: float) -> tuple[Floats, Floats]:
         """β (n, t) and b (t,) at alpha."""
