@@ -804,3 +804,50 @@ def test_hold_out_takes_frames_rows_and_weights():
 def test_hold_out_says_what_is_wrong(change, message):
     with pytest.raises(ValueError, match=message):
         HoldOut(DIABETES[0], np.arange(442.0), **change)
+
+
+LEAKING = [
+    gm.Ridge(0.1),
+    gm.LinearRegression(),
+    gm.Lasso(0.1),
+    gm.Regressor("huber", None, 0.0),
+    gm.KNeighborsRegressor(),
+    make_pipeline(StandardScaler(), gm.Ridge(0.1)),
+    make_pipeline(StandardScaler(), KNeighborsRegressor()),
+    GridSearchCV(gm.Ridge(), {"alpha": [0.1, 1.0]}, cv=3),
+    KNeighborsRegressor(),
+]
+
+
+@pytest.mark.parametrize("model", LEAKING, ids=lambda model: " ".join(repr(model).split())[:60])
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_model_that_has_seen_the_test_set_is_refused(model, frame):
+    X, y = DIABETES
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]) if frame else X
+    held = HoldOut(table, y)
+    with pytest.raises(ValueError, match="has seen the test set"):
+        held.open(clone(model).fit(table, y))
+    assert held.opened is None
+    assert held.open(clone(model).fit(*held.train)).scores["r2"].value < 1.0
+
+
+def test_leaks_of_classifiers_sparse_tables_and_single_rows():
+    X, y = CANCER
+    held = HoldOut(X, y)
+    model = gm.LogisticRegression(alpha=0.1)
+    with pytest.raises(ValueError, match="has seen the test set"):
+        held.open(clone(model).fit(X, y))
+    few = np.append(held.rows, np.setdiff1d(np.arange(len(y)), held.rows)[:60])
+    with pytest.raises(ValueError, match="has seen the test set"):
+        held.open(clone(model).fit(X[few], y[few]))
+    again = HoldOut(sp.csr_array(X), y)
+    with pytest.raises(ValueError, match="has seen the test set"):
+        again.open(clone(model).fit(sp.csr_array(X), y))
+    assert again.open(clone(model).fit(*again.train)).scores["accuracy"].value > 0.8
+
+
+def test_rows_that_occur_in_both_parts_are_no_leak():
+    X = np.repeat(np.arange(10.0)[:, None], 20, axis=0)
+    y = X[:, 0] % 2
+    held = HoldOut(X, y)
+    assert held.open(gm.KNeighborsClassifier(1).fit(*held.train)).scores["accuracy"].value == 1.0

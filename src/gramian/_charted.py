@@ -5,6 +5,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._training_rows import remembering
+
 
 class Drawn:
     """Adds `chart()` to a result."""
@@ -38,7 +40,12 @@ class Drawn:
 
 
 class Charted(Drawn):
-    """Adds `chart()` to an estimator, which has to be fitted."""
+    """Adds `chart()` to an estimator, which has to be fitted, and the fingerprint of its training rows to its `fit`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "fit" in cls.__dict__:
+            cls.fit = remembering(cls.__dict__["fit"])  # type: ignore[attr-defined]
+        super().__init_subclass__(**options)
 
     def chart(
         self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"

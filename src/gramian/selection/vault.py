@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian.selection.evaluation import Pooled
 from gramian.selection.judging import check_level, judges
+from gramian.selection.leaks import leaked_rows
 from gramian.selection.sample import Array, Sample, check_model, read, seed_of
 from gramian.selection.trials import predicted
 
@@ -155,6 +156,9 @@ class HoldOut:
         Notes
         -----
         If the model cannot predict or a metric cannot be computed nothing has been seen, and the test set stays closed.
+        So it does if the model was fitted to rows held out. Models of this package remember hashes of 256 of their
+        training rows; of scikit-learn's that is seen where they keep rows themselves (nearest neighbours, support
+        vector machines, Gaussian processes), and of others it cannot be.
         """
         if self.opened is not None:
             known = ", ".join(f"{name} {score.value:.5g}" for name, score in self.opened.scores.items())
@@ -167,6 +171,13 @@ class HoldOut:
         classifier = check_model(model)
         level = check_level(interval)
         check_is_fitted(model, msg="This %(name)s is not fitted: fit it to the training rows first, fit(*held.train).")
+        hits, remembered = leaked_rows(model, self._training, self._test)
+        if hits:
+            raise ValueError(
+                f"This {type(model).__name__} has seen the test set: {hits} of the {remembered} training rows that it "
+                f"remembers are among the {self._test.n} rows held out. Fit it to the training rows alone, "
+                "fit(*held.train); the test set stays closed."
+            )
         classes = np.unique(np.concatenate([self._training.y, self._test.y])) if classifier else None
         sample = replace(self._test, classes=classes)
         measures = judges(metrics, model, sample)
