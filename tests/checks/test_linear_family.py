@@ -182,10 +182,11 @@ def test_columns_of_1e_minus_160_are_not_certified_as_nan():
         gm.Ridge().fit(X, y)
 
 
-@pytest.mark.parametrize("max_iter", [1, 5])
-def test_a_lasso_stopped_early_says_so(max_iter):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((20, 300)), rng.standard_normal(20)
-    for alphas in ([1e-2, 1e-4, 1e-6], [1e-6], 20):
-        model = fit(gm.Lasso(alpha=1e-6, max_iter=max_iter, alphas=alphas, solver="rows"), X, y)
+@pytest.mark.parametrize("max_iter", [2, 5])
+def test_a_lasso_stopped_early_neither_fails_nor_is_silent(max_iter):
+    """After coordinate descent the active set has another factor: the old one divided by zero."""
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((50, 3000)), 100.0 * rng.standard_normal(50)
+        model = fit(gm.Lasso(alpha=1e-6, max_iter=max_iter, alphas=50), X, y)
         assert np.isfinite(model.coef_).all()
