@@ -89,7 +89,8 @@ class ExactLeastSquares:
         for i in range(self.d):
             pull = a * sum(Fraction(float(P[i][j])) * c[j] for j in range(self.d))
             g = self.b[i] - sum(self.G[i][j] * c[j] for j in range(self.d)) - pull
-            terms = root(self.G[i][i]) * root(self.yy) + abs(pull)
+            size = a * sum(abs(Fraction(float(P[i][j])) * c[j]) for j in range(self.d))
+            terms = root(self.G[i][i]) * root(self.yy) + size
             worst = max(worst, float(abs(g) / terms)) if terms else worst
         return worst
 
