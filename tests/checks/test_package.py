@@ -1,5 +1,7 @@
 """The package as a whole: names, doctest examples, import cost."""
 
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -61,3 +63,25 @@ def test_least_squares_needs_no_compiler_and_no_extra():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_functions_are_compiled_by_one_decorator():
+    """`gramian.compiled.njit` compiles a function once; Numba's own compiles it again for constants."""
+    root = pathlib.Path(gramian.__file__).parent
+    elsewhere = [
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if path.name != "compiled.py"
+        and re.search(r"numba import .*njit|numba\.njit", path.read_text(encoding="utf-8"))
+    ]
+    assert not elsewhere
+
+
+def test_a_first_lasso_compiles_each_function_once():
+    code = (
+        "import numpy as np, gramian as gm; from gramian.solvers import active_set; "
+        "r = np.random.default_rng(0); X = r.normal(size=(40, 4)); gm.Lasso().fit(X, X[:, 0] + r.normal(size=40)); "
+        "print(sorted({len(f.signatures) for f in vars(active_set).values() if hasattr(f, 'signatures')}))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[0, 1]"  # coordinate descent is compiled when the active set fails

@@ -2,15 +2,16 @@
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from gramian.compiled import njit
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def expand_dense(X: Array, first: Ints, bias: int, skip: int, begin: int, out: Array) -> None:
     """Write all terms of every row of X; columns before `begin`, but for the bias, are formed and not kept."""
     top, d = first.shape[0] - 1, X.shape[1]
@@ -41,7 +42,7 @@ def expand_dense(X: Array, first: Ints, bias: int, skip: int, begin: int, out: A
                 out[i, column - begin + bias] = work[column]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def expand_sparse(
     data: Array,
     indices: Array,

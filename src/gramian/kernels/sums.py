@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.exponential import exp_here, exp_single_here
 from gramian.rows import parallel_map
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from gramian.compiled import njit
 from gramian.objective.loss import Kinked
 from gramian.rows import MemoryRows, parallel_map
 from gramian.rows.labels import CodedRows
