@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
+from sklearn.svm import LinearSVC
 
 import gramian as gm
 from gramian.objective.losses import Loss
@@ -15,6 +16,7 @@ from gramian.solvers import (
     DualDescent,
     GradientDescent,
     InteriorPoint,
+    JointInteriorPoint,
     LinearProgramme,
     Newton,
     NewtonCG,
@@ -25,7 +27,6 @@ from gramian.solvers import (
     RootDescent,
     ScaleNewton,
     ScaleSearch,
-    Smoothing,
 )
 from gramian.solvers.choose import choose
 from gramian.solvers.fit import fit_problem
@@ -52,7 +53,7 @@ def table(seed, kind="numbers", n=120, d=4):
 
 
 def problem_of(X, y, loss, penalty=None, alpha=ALPHA, weight=None, **options):
-    outputs = 3 if loss.targets == "classes" else 1
+    outputs = int(np.max(y)) + 1 if loss.targets == "classes" else 1
     rows = gm.scan(X, y, sample_weight=weight)
     return Problem(rows, loss, P.Zero() if penalty is None else penalty, alpha, outputs=outputs, **options)
 
@@ -83,7 +84,7 @@ CASES = {
     "PowerNewton": (PowerNewton(), L.Power(1.5), P.L2()),
     "ScaleNewton": (ScaleNewton(), L.Huber(), P.L2()),
     "ScaleNewton, zeros": (ScaleNewton(), L.Huber(), P.L1()),
-    "Smoothing": (Smoothing(), L.MultiHinge(), P.L2()),
+    "JointInteriorPoint": (JointInteriorPoint(), L.MultiHinge(), P.L2()),
     "RootDescent": (RootDescent(), L.RootHinge(), P.L2()),
     "GradientDescent": (GradientDescent("line_search"), L.Poisson(), P.L1()),
 }
@@ -296,7 +297,7 @@ def test_warm_start_from_the_optimum_ends_at_once(name):
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n][0].name not in (
     "interior point", "interior point near the kink", "interior point in the span of the rows",
-    "dual coordinate descent", "linear programme (HiGHS)", "smoothed Newton", "reweighted hinge",
+    "dual coordinate descent", "linear programme (HiGHS)", "interior point of all classes", "reweighted hinge",
     "gradient descent")])  # fmt: skip
 @pytest.mark.parametrize("seed", range(3))
 def test_objective_falls_at_every_step(name, seed):
@@ -382,22 +383,55 @@ def test_interruption_keeps_the_best_point(name):
 
 def test_interruption_within_a_step_ends_the_whole_fit(monkeypatch):
     """Ctrl-C is not swallowed by a solver that another one uses."""
-    X, y = table(17, "classes")
+    X, y = table(17, "signs")
     calls = {"n": 0, "after": 0}
-    true = L.SoftMargin.shares
+    true = InteriorPoint.step
 
-    def shares(self, y, f):
+    def step(self, problem, state):
         calls["n"] += 1
-        if calls["n"] == 20:
+        if calls["n"] == 5:
             raise KeyboardInterrupt
-        calls["after"] += calls["n"] > 20
-        return true(self, y, f)
+        calls["after"] += calls["n"] > 5
+        return true(self, problem, state)
 
-    monkeypatch.setattr(L.SoftMargin, "shares", shares)
+    monkeypatch.setattr(InteriorPoint, "step", step)
     with pytest.warns(gm.ConvergenceWarning, match="Interrupted"):
-        fit_problem(problem_of(X, y, L.MultiHinge(), P.L2()))
-    assert calls["n"] >= 20
-    assert calls["after"] <= 5  # the value of what there is, and no further temperature
+        fit_problem(problem_of(X, y, L.RootHinge(), P.L2()))
+    assert calls["n"] == 5
+    assert calls["after"] == 0  # no further reweighting
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hinge_of_all_classes_reaches_its_gap(seed):
+    """Scales, repeated rows, weights of all sizes, rows without weight, fewer rows than columns, weak penalties."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 11))
+    n, d = int(rng.integers(k + 1, 40)), int(rng.integers(1, 6)) if seed % 4 else 50
+    y = rng.integers(0, k, n).astype(float)
+    y[:k] = np.arange(k)
+    X = rng.standard_normal((n, d)) + (3.0 if seed % 2 else 0.0) * rng.standard_normal((k, d))[y.astype(int)]
+    if seed % 3 == 0:
+        X = X[rng.integers(0, max(n // 3, 1), n)]
+    X = X * 10.0 ** rng.integers(-1, 2, d) + 10.0 ** rng.integers(0, 3)
+    weight = 10.0 ** rng.uniform(-1, 1, n)
+    weight[k:][rng.random(n - k) < 0.2] = 0.0
+    X[weight == 0] *= 1e6
+    for alpha in (1e-3, 1.0, 100.0):
+        problem = problem_of(X, y, L.MultiHinge(), P.L2(), alpha, weight=weight)
+        fit = fit_problem(problem)
+        assert fit.certificate.holds
+        assert fit.certificate.tolerance == 1e-8
+        used = weight > 0
+        again = fit_problem(problem_of(X[used], y[used], L.MultiHinge(), P.L2(), alpha, weight=weight[used]))
+        assert fit.value == pytest.approx(again.value, rel=1e-8)
+
+
+def test_hinge_of_all_classes_matches_crammer_singer():
+    X, y = table(19, "classes")
+    fit = fit_problem(problem_of(X, y, L.MultiHinge(), P.L2(), 0.05, intercept=False))
+    C = 1.0 / (2.0 * 0.05 * len(y))
+    other = LinearSVC(C=C, multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=1_000_000).fit(X, y)
+    np.testing.assert_allclose(fit.coef.T, other.coef_, atol=1e-5)
 
 
 @case
@@ -629,8 +663,8 @@ def test_a_kinked_loss_with_a_penalty_known_by_its_prox():
         (L.Hinge(), P.Tikhonov(np.eye(4)), "dual"),
         (L.Absolute(), P.L2(), "programme"),
         (L.Squared(), P.L1(), "programme"),
-        (L.Logistic(), P.L2(), Smoothing()),
-        (L.MultiHinge(), P.L1(), Smoothing()),
+        (L.Logistic(), P.L2(), JointInteriorPoint()),
+        (L.MultiHinge(), P.L1(), JointInteriorPoint()),
         (L.Logistic(), P.L2(), Reweighted()),
         (L.Logistic(), P.L2(), PowerNewton()),
         (L.Logistic(), P.L2(), ScaleNewton()),

@@ -359,7 +359,7 @@ def test_certificate_of_a_smooth_loss_is_what_it_says(loss, penalty):
 BOUNDED = {
     "InteriorPoint": (["Absolute", "Quantile", "Hinge"], ["Zero", "L2", "L1", "ElasticNet", "Tikhonov"]),
     "DualDescent": (["Absolute", "Quantile", "Hinge"], ["L2"]),
-    "Smoothing": (["MultiHinge"], ["L2", "Tikhonov"]),
+    "JointInteriorPoint": (["MultiHinge"], ["L2", "Tikhonov"]),
 }
 
 

@@ -14,6 +14,7 @@ from gramian.solvers.descent import GradientDescent
 from gramian.solvers.dual_descent import DualDescent
 from gramian.solvers.interior import InteriorPoint
 from gramian.solvers.iterate import Method
+from gramian.solvers.joint_hinge import JointInteriorPoint
 from gramian.solvers.linear_programme import LinearProgramme
 from gramian.solvers.near_rows import NearRows
 from gramian.solvers.newton import Newton
@@ -22,7 +23,7 @@ from gramian.solvers.primal_dual import PrimalDual
 from gramian.solvers.problem import Problem, even, joint_scale, least_scale
 from gramian.solvers.proximal import ProximalNewton
 from gramian.solvers.reweighted import PowerNewton, Reweighted
-from gramian.solvers.soft_margin import RootDescent, Smoothing
+from gramian.solvers.root_hinge import RootDescent
 from gramian.solvers.turned import TurnedInterior
 
 MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
@@ -94,7 +95,15 @@ def choose(problem: Problem) -> tuple[Method, str]:
     if isinstance(loss, MultiHinge):
         if not (parts.smooth and problem.square.any()):
             return general(problem)
-        return Smoothing(), "a soft maximum comes ever closer to the hinge of all classes, with an exact gap"
+        if problem.rows.n <= min(problem.d, MOST_COLUMNS) and even(problem):
+            return (
+                TurnedInterior(),
+                f"a hinge of all classes, and {problem.rows.n} rows span what {problem.d} columns do",
+            )
+        return (
+            JointInteriorPoint(),
+            "a hinge of all classes: primal and dual at once, a Gram matrix for each pair of them",
+        )
     small = problem.p <= MOST_COLUMNS
     if isinstance(loss, StudentT):
         _need(small, problem, f"at most {MOST_COLUMNS} columns, or the Huber loss")

@@ -1,14 +1,16 @@
 """Losses with a kink on few rows and many columns: the rows turned into as many columns as there are rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.objective.label_losses import MultiHinge
 from gramian.objective.loss import Kinked
 from gramian.solvers.interior import InteriorPoint, Kinks, dual_value
 from gramian.solvers.iterate import Method, State, run
+from gramian.solvers.joint_hinge import JointInteriorPoint
 from gramian.solvers.problem import Problem, even
 from gramian.solvers.wide import project_to_row_space
 
@@ -27,7 +29,7 @@ class TurnedInterior(Method):
 
     def can(self, problem: Problem) -> bool:
         """A loss with a kink and a multiple of ‖w‖², rows in memory."""
-        return isinstance(problem.loss, Kinked) and even(problem)
+        return isinstance(problem.loss, Kinked | MultiHinge) and even(problem)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -35,11 +37,16 @@ class TurnedInterior(Method):
 
     def step(self, problem: Problem, state: State) -> State:
         space = project_to_row_space(problem.rows, intercept=problem.intercept)
-        inside = Problem(space.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
-        inner = run(InteriorPoint(), inside, max_iter=100, tol=1e-10, inner=True)
+        inside = Problem(
+            space.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m
+        )
+        method = JointInteriorPoint() if isinstance(problem.loss, MultiHinge) else InteriorPoint()
+        inner = run(method, inside, max_iter=100, tol=1e-10, inner=True)
         coef, intercept = inside.outside(inner.theta)
         coef = space.lift(coef)
         theta = problem.inside(coef, space.intercepts(coef[None], intercept[None])[0])
+        if isinstance(problem.loss, MultiHinge):
+            return replace(JointInteriorPoint().at(problem, theta, inner.more["p"]), stuck=True)
         kinks = Kinks.of(problem)
         value = problem.value(theta)
         gap = value - dual_value(problem, kinks, inner.more["slopes"])
