@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := src tests bench docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help learn test lint types layers bench format clean check-statistics
+.PHONY: help learn test test-haswell test-machines lint types layers bench format clean check-statistics
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,13 @@ learn: $(VENV)/.app ## fit the linear family on a real data set, print a table, 
 
 test: lint types layers ## lint, types, import layers, doctests and tests
 	$(BIN)/python -m pytest -n 2 -q
+
+test-haswell: $(VENV)/.test ## tests of solvers and contracts with the BLAS kernels of most desktops
+	$(BIN)/python tests/machines.py haswell -- tests/test_solvers.py tests/test_strength.py tests/checks/test_solvers.py \
+		tests/checks/test_losses.py tests/test_kernel_contract.py
+
+test-machines: $(VENV)/.test ## all tests with other BLAS kernels, CPUs, threads, oldest and newest dependencies (hours)
+	$(BIN)/python tests/machines.py
 
 lint: $(VENV)/.test ## ruff: style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -251,7 +251,7 @@ class TestScales:
 
     def test_beyond_any_distance(self):
         X = np.random.default_rng(8).standard_normal((50, 2))
-        frame = pd.DataFrame(X, columns=["a", "b"])
+        frame = pd.DataFrame(X.copy(), columns=["a", "b"])
         model = KNeighborsRegressor(4).fit(frame, X[:, 0])
         frame.loc[7, "b"] = 1e300
         with pytest.raises(ValueError, match=r"Row 7 of X holds 1e\+300 in column 'b', too far"):
@@ -778,7 +778,7 @@ class TestEdges:
     @pytest.mark.parametrize("kind", BOTH)
     def test_bad_data_are_named(self, kind):
         X, y = classes(53)
-        frame = pd.DataFrame(X, columns=["age", "bmi", "bp"])
+        frame = pd.DataFrame(X.copy(), columns=["age", "bmi", "bp"])
         frame.loc[[3, 7], "bmi"] = np.nan
         with pytest.raises(ValueError, match=r"'bmi' \(2\).*first at row 3"):
             kind().fit(frame, y)

@@ -201,7 +201,7 @@ class TestLinear:
 
     def test_missing_numbers_are_named(self, estimator):
         X, y = table(9)
-        frame = pd.DataFrame(X, columns=["age", "bmi", "bp", "sex"])
+        frame = pd.DataFrame(X.copy(), columns=["age", "bmi", "bp", "sex"])
         frame.loc[[3, 7], "bmi"] = np.nan
         with pytest.raises(ValueError, match=r"'bmi' \(2\).*first at row 3"):
             clone(estimator).fit(frame, y)

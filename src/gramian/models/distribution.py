@@ -187,7 +187,7 @@ class StudentT(LocationScale):
         return np.asarray(stdtr(self.nu, u))
 
     def _unit_quantile(self, q: Floats) -> Floats:
-        return np.asarray(stdtrit(self.nu, q))
+        return np.where(q == 0.5, 0.0, stdtrit(self.nu, q))  # SciPy's own median is off zero by rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -307,7 +307,7 @@ class SoftKink(Loss):
 
     def value(self, y: Floats, f: Floats) -> Floats:
         u, low, rise = self._part(y, f)
-        return self.width * (low * u + rise * (u * ndtr(u) + np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)))
+        return self.width * (low * u + rise * (u * ndtr(u) + _normal_density(u)))
 
     def gradient(self, y: Floats, f: Floats) -> Floats:
         u, low, rise = self._part(y, f)
@@ -315,7 +315,12 @@ class SoftKink(Loss):
 
     def curvature(self, y: Floats, f: Floats) -> Floats:
         u, _, rise = self._part(y, f)
-        return rise * np.exp(-0.5 * u * u) / (np.sqrt(2.0 * np.pi) * self.width)
+        return rise * _normal_density(u) / self.width
+
+
+def _normal_density(u: Floats) -> Floats:
+    """exp(−u²/2)/√(2π); zero beyond 40, where squares may overflow."""
+    return np.asarray(np.exp(-0.5 * np.clip(u, -40.0, 40.0) ** 2) / np.sqrt(2.0 * np.pi))
 
 
 def _surprise(f: Floats, own: NDArray[Any]) -> tuple[Floats, Floats]:
