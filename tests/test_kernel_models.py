@@ -694,3 +694,15 @@ def test_folds_of_kernel_ridge_equal_refits(intercept, weighted):
     train, test = next(apart.split(Z))
     again = gm.Ridge(1e-2, kernel=kernel, fit_intercept=intercept).fit(Z[train], T[train])
     np.testing.assert_allclose(model.scores_.folds[1, 0], ((again.predict(Z[test]) - T[test]) ** 2).mean(), rtol=1e-7)
+
+
+def test_logistic_kernels_are_judged_nearly_as_exact_fits_judge_them():
+    rng = np.random.default_rng(2)
+    Z = rng.standard_normal((80, 2))
+    label = np.hypot(*Z.T) + 0.3 * rng.standard_normal(80) > 1.2
+    model = gm.LogisticRegression(kernel=RBF("auto"), alphas=4, cv=3).fit(Z, label)
+    chosen = model.kernel_losses_[repr(model.kernel_)]
+    assert chosen == min(model.kernel_losses_.values())
+    exact = gm.LogisticRegression(kernel=model.kernel_, alphas=4, cv=3).fit(Z, label)
+    np.testing.assert_array_equal(model.dual_coef_, exact.dual_coef_)
+    assert exact.scores_.mean[exact.scores_.chosen] == pytest.approx(chosen, rel=0.05)

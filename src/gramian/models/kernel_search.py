@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from gramian.kernels.base import Kernel
+from gramian.kernels.pivots import pivots
 from gramian.kernels.reading import point_weights
 from gramian.kernels.stationary import RBF, Laplacian, Matern
 from gramian.kernels.vectors import Linear
@@ -17,6 +18,10 @@ from gramian.warnings import ConvergenceWarning, muted
 FACTORS = np.geomspace(0.125, 16.0, 8)  # of the median distance
 FINER = np.sqrt(2.0)
 JUDGED = 10  # alphas by which a kernel is judged
+LEFT, MOST_RANK = (
+    0.01,
+    2000,
+)  # share of the trace that a factor may leave where it is judged by one, and its most columns
 
 
 def searched(kernel: Any) -> bool:
@@ -61,7 +66,15 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
     return found, {repr(kernel): loss for kernel, loss in losses.items()}
 
 
-def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> float:
+def searched_rank(kernel: Kernel, X: Any, sample_weight: Any) -> int:
+    """Landmark points that leave at most 1 % of the trace of the kernel matrix."""
+    weight = point_weights(X, sample_weight)
+    ready = kernel.fitted(X, weight)
+    points = ready.points(X)
+    return max(len(pivots(ready, points, min(len(points), MOST_RANK), tol=LEFT)[0].index), 1)
+
+
+def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, rank: int | None = None) -> float:
     """The validation loss of the model with this kernel, at its best alpha (or number of neighbours) or the one given.
 
     Models that choose nothing are judged by the share of rows that they get wrong in five folds.
@@ -75,7 +88,7 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any) 
         return _share_missed(trial.set_params(kernel=kernel), X, y, sample_weight)
     elif not isinstance(own["n_neighbors"], str):
         trial.set_params(neighbors=[own["n_neighbors"]], n_neighbors="auto")
-    trial.set_params(kernel=kernel)
+    trial.set_params(kernel=kernel, **({} if rank is None else {"rank": rank}))
     with muted(ConvergenceWarning):
         trial.fit(X, y, sample_weight=sample_weight)
     scores = trial.scores_
