@@ -11,6 +11,7 @@ from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of, penalty_notes, refuse_perfect
 from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
+from gramian.models.timed import timed
 from gramian.objective.loss import Loss, Scaled
 from gramian.objective.number_losses import StudentT
 from gramian.rows import Rows, single_threaded_blas
@@ -59,6 +60,9 @@ class Regressor(Kernelised, Composed, LinearModel):
         None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
     rank : int, optional
         Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -100,6 +104,7 @@ class Regressor(Kernelised, Composed, LinearModel):
         callbacks: Any = (),
         kernel: Any = None,
         rank: int | None = None,
+        time: float | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -114,8 +119,10 @@ class Regressor(Kernelised, Composed, LinearModel):
         self.callbacks = callbacks
         self.kernel = kernel
         self.rank = rank
+        self.time = time
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Regressor":
         """Fit to (X, y) or `Rows`."""
         loss, penalty = loss_of(self.loss, ("numbers", "counts")), penalty_of(self.penalty)

@@ -15,6 +15,7 @@ from gramian.models.errors import Covariance, coefficient_errors, covariance_of,
 from gramian.models.kernelised import Kernelised
 from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
+from gramian.models.timed import timed
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.loss import Kinked, Loss
 from gramian.rows import Rows, single_threaded_blas
@@ -57,6 +58,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         raise NotImplementedError
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Fit to (X, y) or `Rows` with a target."""
         loss, penalty = self._parts()
@@ -336,6 +338,9 @@ class Classifier(LinearClassifier):
         None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
     rank : int, optional
         Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -382,6 +387,7 @@ class Classifier(LinearClassifier):
         callbacks: Any = (),
         kernel: Any = None,
         rank: int | None = None,
+        time: float | None = None,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -401,6 +407,7 @@ class Classifier(LinearClassifier):
         self.callbacks = callbacks
         self.kernel = kernel
         self.rank = rank
+        self.time = time
 
     def _parts(self) -> tuple[Loss, Any]:
         return loss_of(self.loss, ("signs", "classes")), penalty_of(self.penalty)
@@ -429,6 +436,7 @@ class PenalisedClassifier(LinearClassifier):
         callbacks: Any = (),
         kernel: Any = None,
         rank: int | None = None,
+        time: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.penalty = penalty
@@ -447,6 +455,7 @@ class PenalisedClassifier(LinearClassifier):
         self.callbacks = callbacks
         self.kernel = kernel
         self.rank = rank
+        self.time = time
 
 
 def lengths(coef: Floats) -> Floats:

@@ -11,6 +11,7 @@ from gramian.kernels.points import alone
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
 from gramian.models.linear_classifier import PenalisedClassifier, lengths
+from gramian.models.timed import timed
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import L2
@@ -74,6 +75,7 @@ class SVC(PenalisedClassifier):
     _waiting: Any
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
         for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):
@@ -88,6 +90,8 @@ class SVC(PenalisedClassifier):
         from gramian.models.kernel_svm import KernelClassifier
 
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
+        if self.time is not None:
+            raise ValueError("time= is for linear machines and those with rank=: without it, limit max_iter instead.")
         if alpha == 0:
             raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
         parameters.rule(self.rule)

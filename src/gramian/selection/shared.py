@@ -64,7 +64,7 @@ def select(
     `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None.
     """
     table, weights = losses(grid)
-    scores = scores_of(grid, table, rule, weights)
+    scores = scores_of(grid[: len(table)], table, rule, weights)
     if fixed:
         return scores
     for _ in range(WIDENINGS):
@@ -76,9 +76,14 @@ def select(
         if not end.size:
             break
         table, weights = losses(end)
+        end = end[: len(table)]
+        if not end.size:
+            break
         scores = join(scores, scores_of(end, table, rule, weights))
     fine = between(scores)
     if fine.size:
         table, weights = losses(fine)
+        fine = fine[: len(table)]
+    if fine.size:
         scores = join(scores, scores_of(fine, table, rule, weights))
     return scores

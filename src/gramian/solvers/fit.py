@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.objective.label_losses import MultiHinge, RootHinge
 from gramian.objective.loss import Kinked
 from gramian.objective.number_losses import Poisson, Power
@@ -242,7 +243,13 @@ def say(fit: Fit, max_iter: int) -> None:
     c = fit.certificate
     more = " ".join(filter(None, [str(fit.more.get("message", "")), "To go on:"]))
     cause = f"after {fit.iterations} steps of {fit.solver.name}"
-    remedy = "raise max_iter" if fit.iterations >= max_iter else "a larger tol may be all that rounding allows here"
+    remedy = (
+        "raise time"
+        if deadline.passed()
+        else "raise max_iter"
+        if fit.iterations >= max_iter
+        else "a larger tol may be all that rounding allows here"
+    )
     warn_user(
         f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {more} {remedy}, raise alpha, "
         "or try another solver.",

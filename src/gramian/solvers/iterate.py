@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.solvers.problem import Problem
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -82,7 +83,7 @@ def run(
     callbacks: Sequence[Callback] = (),
     inner: bool = False,
 ) -> Outcome:
-    """Step until done; a callback that returns True ends it, and Ctrl-C keeps what there is.
+    """Step until done; a callback that returns True ends it, and so does a deadline; Ctrl-C keeps what there is.
 
     A run that is `inner` to something larger leaves Ctrl-C to that.
     """
@@ -91,6 +92,9 @@ def run(
     best, iteration, interrupted = state, 0, False
     try:
         while not method.done(state, tol) and iteration < max_iter:
+            if deadline.passed():
+                state = best
+                break
             state = method.step(problem, state)
             iteration += 1
             history.append((iteration, state.value, state.measure))
