@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := src tests bench docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help learn test test-haswell test-machines lint types layers bench format clean check-statistics
+.PHONY: help learn test fuzz test-haswell test-machines lint types layers bench format clean check-statistics
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ format: $(VENV)/.test ## rewrite the sources in the house style
 
 check-statistics: $(VENV)/.test ## simulate coverage and levels of statistical statements (long)
 	PYTHONPATH=tests $(BIN)/python -m simulations
+
+fuzz: $(VENV)/.test ## random problems against oracles (minutes); CASES= sets their number, SEED= the first
+	PYTHONPATH=tests $(BIN)/python -m fuzz.run $(or $(CASES),2000) $(or $(SEED),0)
 
 bench: $(VENV)/.bench ## every task against its peers (long)
 	$(BIN)/python -m bench

@@ -168,9 +168,9 @@ def _shrinkage(problem: Problem, pulled: Floats) -> float:
     """The largest factor of at most 1 that brings slopes within absolute values and norms of groups."""
     if problem.parts is None or problem.square.ndim == 2:
         return 1.0
-    g = np.abs(pulled[:, : problem.d])
+    g = -pulled[:, : problem.d]
     bound = np.where((problem.l1 > 0) & (problem.square <= 0), problem.l1, np.inf)
-    bound = np.where(np.isinf(problem.low) | np.isinf(problem.high), bound, np.inf)
+    g = np.maximum(np.where(np.isinf(problem.high), g, 0.0), np.where(np.isinf(problem.low), -g, 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
         found = float(np.min(np.where(g > bound, bound / g, 1.0), initial=1.0))
     for group, cost in problem.groups:

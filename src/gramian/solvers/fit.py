@@ -17,6 +17,7 @@ from gramian.solvers.certificate import Certificate, Solver
 from gramian.solvers.choose import WITHOUT_MARGIN, choose, general, named, plain, refuse_unfit
 from gramian.solvers.concomitant import ScaleSearch
 from gramian.solvers.duality import duality_gap
+from gramian.solvers.interior import Kinks
 from gramian.solvers.iterate import Callback, History, Method, Outcome, run
 from gramian.solvers.landmark_problem import LandmarkProblem, part_of
 from gramian.solvers.near_rows import NearRows
@@ -73,6 +74,10 @@ def fit_problem(
     A fit that is `inner` to something larger (as one without warnings is taken to be) leaves Ctrl-C to that.
     """
     inner = not warn if inner is None else inner
+    counted = _counted_rows(problem)
+    if counted is not None:
+        options = {"solver": solver, "max_iter": max_iter, "tol": tol, "callbacks": callbacks}
+        return _among_all(problem, counted, start, **options, warn=warn, inner=inner)
     problem = plain(problem)
     if problem.alpha == 0 and problem.parts is not None and not problem.parts.bounded:
         problem = problem.with_penalty(Zero())
@@ -105,6 +110,42 @@ def fit_problem(
     elif warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
     return found if problem is given else replace(found, problem=given)
+
+
+def _counted_rows(problem: Problem) -> NDArray[np.int64] | None:
+    """The rows with a positive weight, where some in memory have none: those never reach a solver."""
+    rows = problem.rows
+    if not isinstance(rows, MemoryRows) or rows.basis is not None or rows.weight is None or (rows.weight > 0).all():
+        return None
+    index = np.flatnonzero(rows.weight > 0)
+    return index if len(index) else None
+
+
+def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None, **options: Any) -> Fit:
+    """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
+    rows: Any = problem.rows
+    part = Problem(
+        rows.taken(index),
+        problem.loss,
+        problem.penalty,
+        problem.alpha,
+        intercept=problem.intercept,
+        outputs=problem.m,
+    )
+    first = None if start is None else part.inside(*problem.outside(start))
+    fit = fit_problem(part, start=first, **options)
+    more = dict(fit.more)
+    if "slopes" in more:
+        u = more["slopes"]
+        whole = np.zeros((rows.n + len(u) - len(index), *u.shape[1:]))
+        whole[index], whole[rows.n :] = u[: len(index)], u[len(index) :]
+        more["slopes"] = whole
+    if "free" in more:
+        places = np.append(index, rows.n + np.arange(problem.d))
+        more["free"] = places[more["free"]]
+    if "kinks" in more:
+        more["kinks"] = Kinks.of(problem)
+    return replace(fit, problem=problem, theta=problem.inside(fit.coef, fit.intercept), more=more)
 
 
 def _reachable(method: Method, outcome: Outcome, tol: float) -> float:
