@@ -144,7 +144,7 @@ def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None,
         places = np.append(index, rows.n + np.arange(problem.d))
         more["free"] = places[more["free"]]
     if "kinks" in more:
-        more["kinks"] = Kinks.of(problem)
+        more["kinks"] = Kinks.of(plain(problem))
     return replace(fit, problem=problem, theta=problem.inside(fit.coef, fit.intercept), more=more)
 
 

@@ -1,0 +1,86 @@
+"""Random pairs of loss and penalty against oracles: a few seeds of what `make fuzz` runs by the thousand."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gramian as gm
+from checks.test_solvers import LOSSES, PENALTIES, outputs, table
+from fuzz.families import pairs
+from gramian.solvers.fit import fit_problem
+from gramian.solvers.problem import Problem
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("family", pairs.FAMILIES)
+def test_random_pairs(family, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        verdict = pairs.FAMILIES[family](seed)
+    assert verdict.outcome != "wrong", verdict.text
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_rows_of_weight_zero_change_no_bit(loss):
+    X, y, _ = table(6, loss)
+    X, y = X[:40], y[:40]
+    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
+    absurd = np.where(weight[:, None] > 0, X, 1e150)
+    targets = np.where(weight > 0, y, 1e150) if loss.targets == "numbers" else y
+    costly = loss.targets == "classes" or not loss.convex
+    for penalty in PENALTIES[:: 4 if costly else 1]:
+        found = [
+            fit_problem(Problem(gm.scan(a, b, sample_weight=w), loss, penalty, 0.05, outputs=outputs(loss)), warn=False)
+            for a, b, w in ((X[weight > 0], y[weight > 0], weight[weight > 0]), (absurd, targets, weight))
+        ]
+        np.testing.assert_array_equal(found[0].coef, found[1].coef)
+        np.testing.assert_array_equal(found[0].intercept, found[1].intercept)
+        assert found[0].certificate.value == found[1].certificate.value
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_kinked_losses_under_a_singular_matrix_with_few_rows(seed):
+    """The dual point must lie in the range of ΓᵀΓ, else the gap is negative."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 12)), int(rng.integers(12, 20))
+    X, y = rng.standard_normal((n, d)), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    penalty = gm.penalties.Tikhonov(rng.standard_normal((int(rng.integers(d - 5, d)), d)))
+    for loss in (gm.losses.Hinge(), gm.losses.Absolute(), gm.losses.Quantile(0.8)):
+        problem = Problem(gm.scan(X, y), loss, penalty, 0.1)
+        fit, other = (fit_problem(problem, solver=solver, warn=False) for solver in ("auto", "primal-dual"))
+        assert fit.certificate.holds
+        assert fit.certificate.value >= 0.0
+        assert fit.value <= other.value + 1e-6 * max(abs(other.value), problem.least_value)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_powers_within_bounds_are_optimal_where_certified(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((15, 3))
+    y = X @ rng.standard_normal(3) + 0.1 * rng.standard_normal(15)
+    problem = Problem(gm.scan(X, y), gm.losses.Power(1.1), gm.penalties.Box(-0.5, 0.5), 1.0)
+    fit = fit_problem(problem)
+    linear = fit_problem(problem, solver="primal-dual", tol=1e-10)
+    assert fit.certificate.kind == "duality gap"
+    assert fit.value <= linear.value * (1 + 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [
+        (gm.losses.Huber(1.35, 0.1), gm.penalties.GroupL1((0, 0, 1, 1))),
+        (gm.losses.Huber(1.35, 0.1), gm.penalties.Tikhonov(np.diff(np.eye(4), axis=0))),
+        (gm.losses.Power(1.2), gm.penalties.GroupL1((0, 0, 1, 1))),
+        (gm.losses.Power(3.0), gm.penalties.L1()),
+        (gm.losses.Poisson(), gm.penalties.GroupL1((0, 0, 1, 1))),
+    ],
+    ids=repr,
+)
+def test_descents_that_diverged_or_stalled(loss, penalty):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((29, 4)) * np.array([1.0, 10.0, 0.1, 1.0])
+    y = rng.poisson(2.0, 29).astype(float) if loss.targets == "counts" else 100.0 * rng.standard_t(1, 29)
+    for alpha in (1e-4, 0.1):
+        fit = fit_problem(Problem(gm.scan(X, y), loss, penalty, alpha))
+        assert fit.certificate.claim == "global optimum"
