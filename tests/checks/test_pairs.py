@@ -84,3 +84,11 @@ def test_descents_that_diverged_or_stalled(loss, penalty):
     for alpha in (1e-4, 0.1):
         fit = fit_problem(Problem(gm.scan(X, y), loss, penalty, alpha))
         assert fit.certificate.claim == "global optimum"
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+@pytest.mark.parametrize("loss", [gm.losses.Huber(), gm.losses.StudentT()], ids=repr)
+def test_targets_beyond_the_range_of_squares_are_refused(loss, size):
+    X, y, _ = table(7, loss)
+    with pytest.raises(ValueError, match="divide y by"):
+        fit_problem(Problem(gm.scan(X, size * y), loss, gm.penalties.L2(), 0.1))

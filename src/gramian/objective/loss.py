@@ -133,6 +133,15 @@ class Scaled(Loss):
     def scale_terms(self, y: Floats, f: Floats) -> Floats:
         """What has a mean of 1 over the rows at the scale that is estimated: u² of normal noise, bounded."""
 
+    def refuse(self, low: float, high: float) -> None:
+        super().refuse(low, high)
+        reach = max(abs(low), abs(high))
+        if reach and not 1e-100 <= reach <= 1e100:
+            raise ValueError(
+                f"y reaches {reach:g}, whose squares are beyond the range of numbers: divide y by {reach:.0e} before a "
+                f"fit with the {type(self).__name__} loss."
+            )
+
     @property
     def unit(self) -> float:
         return 1.0 if self.scale is None else float(self.scale)
