@@ -15,7 +15,7 @@ from gramian.rows import Rows, scan
 from gramian.structures.questions import Asking, answered
 
 Floats = NDArray[np.float64]
-SMALLEST, LARGEST = 1e-150, 1e150  # numbers, the squares of which are added up with all their digits
+SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
 
 
 class Structure(Drawn, ABC):
