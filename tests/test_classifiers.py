@@ -206,7 +206,8 @@ def test_squared_hinge_has_sandwich_errors():
     Z = np.column_stack([np.ones(len(y)), X])
     slack = np.maximum(1.0 - signs * (Z @ np.append(model.intercept_, model.coef_)), 0.0)
     H = 2.0 * (Z[slack > 0].T @ Z[slack > 0]) / len(y) + 2 * 0.01 * np.diag([0.0, 1.0, 1.0])
-    J = (Z * (4.0 * slack**2)[:, None]).T @ Z / len(y)
+    leverage = 2.0 * (slack > 0) * ((Z @ np.linalg.inv(H)) * Z).sum(axis=1) / len(y)
+    J = (Z * ((2.0 * slack / (1.0 - leverage)) ** 2)[:, None]).T @ Z / len(y)
     C = np.linalg.solve(H, np.linalg.solve(H, J).T) / len(y)
     np.testing.assert_allclose(model.summary().coefficients["error"], np.sqrt(np.diagonal(C)), rtol=1e-6)
 

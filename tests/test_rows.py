@@ -157,7 +157,7 @@ BAD = [
     ((pd.DataFrame({"a": []}),), {}, "0 sample"),
     ((pd.DataFrame({"y": [1.0]}),), {"target": "y"}, "no feature columns"),
     ((pd.DataFrame({"city": ["Rome", "Oslo"], "b": [1, 2]}),), {}, "Column 'city' holds string values such as 'Rome'"),
-    ((pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}),), {}, "Column 'when' holds datetime"),
+    ((pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}),), {}, "Column 'when' holds dates or times such as"),
     ((pd.DataFrame({"c": pd.Categorical(["u"])}),), {}, "Column 'c' holds categorical"),
     ((pd.DataFrame({"o": [object()]}),), {}, "Column 'o'"),
     ((pd.DataFrame({"price": [1.0]}),), {"target": "prise"}, "no column 'prise'; did you mean 'price'"),

@@ -20,7 +20,7 @@ from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
-MOST_EXPONENT = 450  # binary, of a column or target: products of two and their sums stay within float64
+MOST_EXPONENT = 500  # binary, of a column or target: products of two and their sums stay within float64
 
 
 class Settings(Protocol):
