@@ -69,6 +69,9 @@ def test_parts_are_functions_of_their_columns_and_of_words():
     np.testing.assert_allclose(sum(parts.values()) + model.intercept_, model.decision_function(table), atol=1e-12)
     with pytest.raises(ValueError, match=r"parts\(\) are those"):
         gm.KNeighborsRegressor(kernel="rbf").fit(X, Y).parts(X)
+    for kernel in ("rbf", "linear"):
+        with pytest.raises(AttributeError, match="has no coef_: it is not fitted, or not linear"):
+            _ = gm.KNeighborsRegressor(kernel=kernel).fit(X, Y).coef_
     with pytest.raises(ValueError, match=r"parts\(\) are those"):
         gm.LogisticRegression(alpha=0.1).fit(X, TWO).parts(X)
 

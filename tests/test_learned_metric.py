@@ -202,7 +202,11 @@ def test_units_do_not_matter():
 
 
 @BOTH
-def test_weights_are_repetition(kind):
+def test_weights_are_repetition(kind, monkeypatch):
+    """At one scale and alpha: their choice leaves a row out with all its weight, and of repeated rows only one."""
+    monkeypatch.setattr(learned_metric, "NEAR", np.array([1.0]))
+    monkeypatch.setattr(learned_metric, "SCALES", np.array([0.5]))
+    monkeypatch.setattr(learned_metric, "ALPHAS", np.array([1e-3]))
     X, y, *_ = ridge_function(60, 4)
     count = np.random.default_rng(2).integers(1, 4, 60)
     k = kind(1.0, metric="learned")
@@ -317,3 +321,31 @@ def test_what_cannot_learn_it_says_what_can():
         gm.Ridge(kernel=waiting).fit(X, ["a"] * 15 + ["b"] * 15)
     inside = gm.Ridge(kernel=waiting).fit(X, y).kernel_ + Linear()
     assert gm.Ridge(alpha=0.1, kernel=inside).fit(X, y).score(X, y) > 0.9
+
+
+@BOTH
+def test_its_scale_and_alpha_are_chosen_by_rows_left_out_whole(kind, monkeypatch):
+    X, y, *_ = ridge_function(25, 3)
+    weight = np.random.default_rng(5).uniform(0.2, 4.0, 25)
+    Y, metric, scales, alphas = (
+        (y - y.mean())[:, None],
+        np.eye(3),
+        np.array([0.5, 1.0, 2.0]),
+        np.array([1.0, 1e-2, 1e-4]),
+    )
+    monkeypatch.setattr(learned_metric, "ALPHAS", alphas)
+    found = learned_metric._fitted(kind(1.0, metric="learned"), metric, Vectors(X), Y, weight, scales)
+    losses = {}
+    for scale in scales:
+        k = kind(1.0, metric=metric / scale**2)
+        for alpha in alphas:
+            total = 0.0
+            for i in range(25):
+                rest = np.arange(25) != i
+                one = gm.Ridge(alpha=alpha, kernel=k).fit(X[rest], Y[rest, 0], sample_weight=weight[rest])
+                total += weight[i] * float((one.predict(X[[i]])[0] - Y[i, 0]) ** 2)
+            losses[scale, alpha] = total
+    scale, alpha = min(losses, key=losses.get)
+    model = gm.Ridge(alpha=alpha, kernel=kind(1.0, metric=metric / scale**2)).fit(X, Y[:, 0], sample_weight=weight)
+    assert found.scale == scale
+    assert_allclose(found.predict(Vectors(X))[:, 0], model.predict(X), atol=1e-9)

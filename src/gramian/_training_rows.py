@@ -54,7 +54,7 @@ def row_hashes(table: Any) -> Hashes:
     if isinstance(frame, nw.DataFrame | nw.Series):
         table = frame.to_numpy()
     values = table.toarray() if sp.issparse(table) else np.asarray(table)
-    values = values.reshape(len(values), -1)
+    values = values.reshape(len(values), int(np.prod(values.shape[1:])))  # a table may have no rows
     if values.dtype.kind not in "fiub":
         rows = (repr(row).encode() for row in values.tolist())
         return np.array([zlib.crc32(row) for row in rows], dtype=np.uint64)

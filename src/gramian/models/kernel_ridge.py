@@ -64,18 +64,21 @@ class KernelRidge:
 
     def _select(self, model: Any, grid: Any) -> float:
         trials: dict[Any, Trial] = getattr(model, "_trials", {})
-        known = trials.get(self.kernel)
+        found = min(trials, key=lambda kernel: model.kernel_losses_[repr(kernel)], default=None)  # before it was fitted
+        known = trials.get(found)
         trial = known if known is not None and known.many else self.trial(model, grid)  # few rows: by fewer alphas
         model.scores_ = scores = trial.final()
         if known is not None and trial is not known:  # judged again, by all alphas
-            model.kernel_losses_[repr(self.kernel)] = float(scores.mean[scores.chosen])
+            model.kernel_losses_[repr(found)] = float(scores.mean[scores.chosen])
         return float(scores.alphas[scores.chosen])
 
     def trial(self, model: Any, grid: Any, *, coarse: bool = False) -> Trial:
-        """What alphas, and kernels, are judged by; `coarse` does not look for alphas between those of the grid."""
+        """What alphas, and kernels, are judged by; `coarse` takes 13 alphas of the grid, and none between them."""
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(10.0 * scale, 1e-8 * scale, grid)
+        if coarse and not fixed:  # some of those by which the fit is judged, so that it is judged no worse
+            alphas = alphas[np.unique(np.linspace(0, grid - 1, min(grid, JUDGED)).round().astype(int))]
         rows = MappedRows(self.points, 1, lambda p: np.zeros((len(p), 1)))
         splits = None if plan(model.cv, rows)[0].leave_one_out else splits_of(model.cv, rows)
         limits = (1e-12 * scale, 1e6 * scale)
@@ -223,5 +226,5 @@ def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Tri
     machine = KernelRidge(other, X, y, sample_weight, float("nan"), None, judged=True)
     grid = parameters.alphas(grid)
     if isinstance(grid, int) and machine.n <= WHOLE:
-        return machine.trial(other, min(grid, JUDGED), coarse=True)
+        return machine.trial(other, grid, coarse=True)
     return machine.trial(other, grid)

@@ -40,7 +40,7 @@ class Kernelised:
     @property
     def coef_(self) -> Any:
         """Coefficients of the columns: without a kernel, or with one that is linear in them."""
-        if hasattr(self, "kernel_"):
+        if hasattr(self, "kernel_") and self._has_function:
             return self._primal_coef()
         if "_coef" not in self.__dict__:
             raise AttributeError(f"This {type(self).__name__} has no coef_: it is not fitted, or not linear.")
@@ -54,6 +54,13 @@ class Kernelised:
     def _feature_coef(self) -> Any:
         """Coefficients of what the fit was to: the columns, features of landmark points, or k at support vectors."""
         return self._coef
+
+    @property
+    def _has_function(self) -> bool:
+        """Whether the fit is f(x) = b + k(x, P) B; that of nearest neighbours is not."""
+        return any(hasattr(self, name) for name in ("_support_points", "_machine")) or (
+            hasattr(self, "_pivots") and "_coef" in self.__dict__
+        )
 
     def _primal_coef(self) -> Floats:
         """k(e_j, P) B for unit vectors e_j, where k is linear."""
@@ -212,7 +219,7 @@ class Kernelised:
         (n,), or (n, t) of several targets or several functions that decide between classes.
         """
         check_is_fitted(self)
-        if not any(hasattr(self, name) for name in ("_support_points", "_pivots", "_machine")):
+        if not self._has_function:
             raise ValueError("parts() are those of a function by its kernel: give kernel=, such as RBF() + Linear().")
         points, (at, dual) = self._read_points(X, reset=False), self._dual_points()
         kernel, names = self.kernel_, self.kernel_.summands(getattr(self, "n_features_in_", None))

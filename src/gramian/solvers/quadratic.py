@@ -247,6 +247,10 @@ def confirmed(certificate: Certificate, *coefficients: Any) -> Certificate:
             "Round-off limits the accuracy at this condition number: bring the columns to similar scales, drop columns "
             "that nearly depend on others, or raise alpha."
         )
+        if certificate.condition is None and not certificate.value <= certificate.tolerance:
+            remedy = (
+                "The solver ended before it met its tolerance: raise alpha, or bring the columns to similar scales."
+            )
         text = certificate.note if certificate.value <= certificate.tolerance else f"{reason} {certificate.note}"
         more = "" if "range of float64" in text or "gm.triangle" in text else f" {remedy}"
         warn_user(f"The coefficients are not certified. {text.strip()}{more}", ConvergenceWarning)
