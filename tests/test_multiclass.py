@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
@@ -300,8 +300,11 @@ def test_joint_hinge_on_a_larger_table_is_certified():
 
 def test_joint_perceptron_is_its_loss_with_no_margin():
     X, y = problem(13, n=30)
-    with pytest.raises(ValueError, match=r"gm\.Perceptron"):
-        gm.Classifier(MultiHinge(0.0), alpha=0.1).fit(X, y)
+    model = gm.Classifier(MultiHinge(0.0), alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-9)
+    assert model.objective_ == pytest.approx(0.0, abs=1e-9)
+    assert model.certificate_.claim == "global optimum"
+    assert "gm.Perceptron" in model.certificate_.note
 
 
 # refusals
@@ -313,12 +316,33 @@ def test_refusals_name_alternatives():
         gm.Classifier("squared_hinge", alpha=0.1, multiclass="joint").fit(X, y)
     with pytest.raises(ValueError, match="Softmax is for all classes at once: use multiclass='joint'"):
         gm.Classifier("softmax", alpha=0.1, multiclass="ovr").fit(X, y)
-    with pytest.raises(ValueError, match="an L2 penalty, or multiclass='ovr' with the Hinge loss"):
-        gm.SVC(alpha=0.1, penalty="l1", multiclass="joint").fit(X, y)
-    with pytest.raises(ValueError, match="an L2 penalty, or multiclass='ovr' with the Hinge loss"):
+    with pytest.raises(ValueError, match="a hard margin, which is not defined for all classes at once"):
         gm.SVC(alpha=0.0, multiclass="joint").fit(X, y)
     with pytest.raises(ValueError, match="RootHinge has no joint form"):
         gm.Classifier("root_hinge", alpha=0.1, multiclass="joint").fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+def test_joint_hinge_with_absolute_values_is_a_linear_programme(alpha):
+    X, y = problem(14, n=40)
+    model = gm.SVC(alpha=alpha, penalty="l1", multiclass="joint").fit(X, y)
+    assert model.certificate_.claim == "global optimum"
+    n, d, k = *X.shape, len(model.classes_)
+    # coefficients as differences of positive parts, intercepts, and a slack for each row
+    cost = np.concatenate([np.full(2 * k * d, alpha), np.zeros(k), np.full(n, 1.0 / n)])
+    A, bounds = [], [(0, None)] * (2 * k * d) + [(None, None)] * k + [(0, None)] * n
+    for i in range(n):
+        for other in set(range(k)) - {y[i]}:
+            lead = np.zeros((k, d + 1))
+            lead[y[i]], lead[other] = np.append(X[i], 1.0), -np.append(X[i], 1.0)
+            part = lead[:, :d].ravel()
+            A.append(-np.concatenate([part, -part, lead[:, d], np.eye(n)[i]]))
+    least = linprog(cost, np.array(A), -np.ones(len(A)), bounds=bounds).fun
+    f = model.decision_function(X)
+    own = f[np.arange(n), y]
+    f[np.arange(n), y] = -np.inf
+    value = np.maximum(1.0 - (own - f.max(axis=1)), 0.0).mean() + alpha * np.abs(model.coef_).sum()
+    assert value == pytest.approx(least, rel=1e-5)
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo", "code", "joint"])

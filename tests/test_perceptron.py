@@ -92,11 +92,15 @@ def test_weights_meet_a_row_again():
     X, y = separable(5)
     w = np.random.default_rng(5).integers(0, 4, len(y))
     model = gm.Perceptron().fit(X, y, sample_weight=w)
-    Z = standard(X, w)
-    theta, _, mistakes = plain(Z, y, 2, 1000, 0, w)[-1]
+    Z, counted = standard(X, w), w > 0
+    assert not counted.all()
+    theta, _, mistakes = plain(Z[counted], y[counted], 2, 1000, 0, w[counted])[-1]
     assert model.n_mistakes_ == mistakes
     np.testing.assert_allclose(model.decision_function(X), Z @ theta[0], rtol=1e-9, atol=1e-9)
     assert model.score(X, y, sample_weight=w) == 1.0
+    without = gm.Perceptron().fit(X[counted], y[counted], sample_weight=w[counted])
+    assert without.n_mistakes_ == mistakes
+    np.testing.assert_allclose(model.coef_, without.coef_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -338,10 +342,13 @@ def test_extreme_units_overflow_nowhere(scale):
     assert model.score(X * scale, y) == 1.0
 
 
-def test_the_loss_alone_is_sent_to_the_algorithm():
+def test_the_loss_alone_has_no_coefficients_and_names_the_algorithm():
     X, y = overlapping(66)
-    with pytest.raises(ValueError, match=r"gm\.Perceptron"):
-        gm.Classifier("perceptron", alpha=0.1).fit(X, y)
+    model = gm.Classifier("perceptron", alpha=0.1).fit(X, y)
+    np.testing.assert_allclose(model.coef_, 0.0, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, 0.0, atol=1e-9)
+    assert model.certificate_.claim == "global optimum"
+    assert "gm.Perceptron" in model.certificate_.note
 
 
 def test_clone_keeps_parameters():

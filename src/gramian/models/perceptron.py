@@ -146,7 +146,7 @@ class Perceptron(LinearClassifier):
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
         """Fits that only serve to calibrate are short."""
-        short = "start" in more
+        short = not more.get("warn", True)
         method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
         callbacks = parameters.functions("callbacks", self.callbacks)
         options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}

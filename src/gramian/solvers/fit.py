@@ -99,7 +99,7 @@ def fit_problem(
         if columns is not None:
             return _separated(given, columns, max_iter, tol, warn, inner)
     found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
-    if solver == "auto" and not (found.certificate.holds or outcome.interrupted) and _worth_more(problem, method):
+    if solver == "auto" and not (found.certificate.holds or outcome.ended) and _worth_more(problem, method):
         found = _resolved(problem, found, max_iter, tol, inner)
     if found.certificate.tolerance > tol:
         reached = found.certificate.tolerance
@@ -154,7 +154,7 @@ def _reachable(method: Method, outcome: Outcome, tol: float) -> float:
 
 
 def _worth_more(problem: Problem, method: Method) -> bool:
-    """Whether a fit that stopped short of its tolerance goes on with the general method."""
+    """Whether a fit whose solver stalled short of its tolerance goes on with the general method."""
     work = float(problem.rows.n) * (problem.m * problem.p) ** 2
     general_method = isinstance(method, PrimalDual | ScaleSearch)
     return problem.loss.convex and problem.penalty.convex and not general_method and work <= MAX_RESOLVED

@@ -41,6 +41,7 @@ class Outcome:
     scale: float | None = None
     interrupted: bool = False
     more: dict[str, Any] = field(default_factory=dict)
+    ended: bool = False  # by max_iter, a callback or the deadline, before the method was done
 
 
 Callback = Callable[[int, State], Any]
@@ -89,7 +90,7 @@ def run(
     """
     state = method.init(problem, start)
     history: History = [(0, state.value, state.measure)]
-    best, iteration, interrupted = state, 0, False
+    best, iteration, interrupted, ended = state, 0, False, False
     try:
         while not method.done(state, tol) and iteration < max_iter:
             if deadline.passed():
@@ -101,8 +102,10 @@ def run(
             if not best.value <= state.value or state.measure <= best.measure:
                 best = state
             answers = [callback(iteration, state) for callback in callbacks]
-            if any(answer is True for answer in answers):
+            ended = any(answer is True for answer in answers)
+            if ended:
                 break
+        ended = ended or not method.done(state, tol)
         state = method.finish(problem, state)
     except KeyboardInterrupt:
         if inner:
@@ -115,5 +118,14 @@ def run(
         )
     converged = bool(state.measure <= tol)
     return Outcome(
-        state.theta, state.value, state.measure, history, iteration, converged, state.scale, interrupted, state.more
+        state.theta,
+        state.value,
+        state.measure,
+        history,
+        iteration,
+        converged,
+        state.scale,
+        interrupted,
+        state.more,
+        ended or interrupted,
     )

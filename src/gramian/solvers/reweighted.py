@@ -14,6 +14,7 @@ from gramian.solvers.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.solvers.proximal import model_step
 
 Floats = NDArray[np.float64]
+SLOW, PATIENCE = 1e-9, 30  # a relative decrease that is hardly one, and how many of them in a row are a stall
 
 
 class _Scaled(Sums):
@@ -171,7 +172,11 @@ class PowerNewton(Method):
         for _ in range(HALVINGS):
             theta = state.theta + length * direction
             if problem.value(theta) <= state.value + ENOUGH * length * slope:
-                return self._state(problem, theta)
+                found = self._state(problem, theta)
+                slow = state.value - found.value <= SLOW * max(abs(state.value), problem.least_value)
+                found.more["slow"] = state.more.get("slow", 0) + 1 if slow else 0
+                found.stuck = found.more["slow"] >= PATIENCE
+                return found
             if -slope * length <= ROUNDING * max(abs(state.value), problem.least_value):
                 break
             length *= 0.5
