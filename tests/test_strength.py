@@ -470,3 +470,13 @@ def test_kinks_of_parts_without_a_class():
     X, y = problem(42, n=80)
     y = (np.arange(80) < 20).astype(int)
     assert np.isfinite(gm.SVC(alphas=ALPHAS, cv=KFold(4)).fit(X, y).scores_.folds).all()
+
+
+def test_fold_scores_are_those_of_exact_solutions():
+    """On a flat path a choice would else hang on what the solver left over."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 6)) * (rng.random((120, 6)) < 0.4)
+    y = X @ np.arange(6.0) + rng.standard_normal(120)
+    model = gm.Regressor(alphas=4, cv=3).fit(X, y)
+    exact = gm.Ridge(alphas=model.scores_.alphas, cv=3).fit(X, y)
+    np.testing.assert_allclose(model.scores_.folds, exact.scores_.folds, rtol=1e-11)

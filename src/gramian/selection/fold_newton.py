@@ -152,7 +152,9 @@ class _Path:
             near = np.abs((g * step).sum(axis=1)) <= SETTLED**2 * loss
             settled = (measure <= self.tol) | near
             if settled.all():
-                self.known[alpha] = self.theta
+                step[~near] = 0.0
+                self.known[alpha] = self.theta + step
+                values += self._change(atoms, step)
                 with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                     return np.asarray(np.einsum("ka,ak->k", self.test, values[:, 1:]) / (self.test @ weights))
             if ((measure > FAST * before) & ~settled).any():
@@ -161,6 +163,12 @@ class _Path:
             step[settled] = 0.0
             self.theta = self.theta + step
         return None
+
+    def _change(self, atoms: list[Any], step: Floats) -> Floats:
+        """What a last step does to the losses (atoms, M), to second order: a test part has a slope at the optimum."""
+        assert self.hessians is not None
+        bent = (self.hessians @ step[:, :, None])[..., 0]
+        return np.asarray(((np.stack([a.gradients for a in atoms]) + 0.5 * bent) * step).sum(axis=2))
 
     def _curvatures(self, problem: Problem, total: Floats) -> list[Curvature]:
         """Of every model at this alpha: the Hessian of its atoms, and what earlier steps have shown of its loss."""
