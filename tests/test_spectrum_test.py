@@ -14,6 +14,7 @@ from gramian.spectral.noise import noise_median
 from gramian.spectral.null import scrambled
 from gramian.spectral.principal import principal
 from gramian.spectral.tracy_widom import tracy_widom
+from simulations.spectra import COLUMNS
 
 
 def test_tracy_widom_quantiles():
@@ -243,15 +244,6 @@ def test_scrambled_pixels_are_isotropic_and_a_spike_appears_beyond_the_root(seed
 
 
 # Independent columns have nothing in common, whatever their distributions
-
-
-COLUMNS = {
-    "normal": lambda rng, n, d: rng.standard_normal((n, d)),
-    "exponential": lambda rng, n, d: rng.standard_exponential((n, d)),
-    "t4": lambda rng, n, d: rng.standard_t(4, (n, d)),
-    "rare binary": lambda rng, n, d: (rng.random((n, d)) < 0.03).astype(float),
-    "unequal variances": lambda rng, n, d: rng.standard_normal((n, d)) * np.linspace(0.3, 3.0, d),
-}
 
 
 @pytest.mark.parametrize("kind", COLUMNS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg as sl
@@ -15,6 +15,7 @@ from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import solver_of
 from gramian.solvers.newton_cg import conjugate_gradients
 from gramian.solvers.problem import Problem
+from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
@@ -25,31 +26,16 @@ SHORTEST_STEP = 1e-8
 MAX_WORSE = 5  # steps one after the other that make nothing smaller: rounding
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class ClassRows(RowProducts):
     """All rows at once: their class, their weight over the sum of weights, and passes over their predictions."""
 
-    problem: Problem
-    label: NDArray[np.int64]
-    share: Floats
-
-    @classmethod
-    def of(cls, problem: Problem) -> "Rows":
-        def of_block(block: Block) -> list[Any]:
-            assert block.y is not None
-            y = block.y[:, 0]
-            return [(y.astype(np.int64), np.ones(len(y)) if block.weight is None else block.weight)]
-
-        label, w = (np.concatenate(part) for part in zip(*problem.rows.sum(of_block), strict=True))
-        return cls(problem, label, w / problem.columns.weight)
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.label = self.y.astype(np.int64)
 
     def predictions(self, theta: Floats) -> Floats:
         """f (n, m); zero for rows without weight, which may be of any size."""
-        problem = self.problem
-        parts = problem.rows.sum(
-            lambda block: [problem.predictions(part, theta) for part, _, _ in problem.panels(block)]
-        )
-        f = np.concatenate(parts)
+        f = super().predictions(theta)
         f[self.share <= 0] = 0.0
         return f
 
@@ -63,16 +49,7 @@ class Rows:
 
     def pull(self, values: Floats) -> Floats:
         """Σ share v zᵀ, (m, p), for v (n, m)."""
-        problem, scaled = self.problem, values * self.share[:, None]
-
-        def of_block(block: Block) -> Floats:
-            total, start = np.zeros((problem.m, problem.p)), block.start
-            for part, y, _ in problem.panels(block):
-                total += problem.pull(part, scaled[start : start + len(y)])
-                start += len(y)
-            return total
-
-        return problem.settled(problem.rows.sum(of_block))
+        return super().pull(values * self.share[:, None])
 
     def grams(self, values: Floats) -> Floats:
         """Σ share v_k zzᵀ for each column of v, (K, p, p)."""
@@ -153,7 +130,7 @@ class JointInteriorPoint(Method):
         return state.measure <= BEYOND * tol or state.stuck
 
     def init(self, problem: Problem, start: Floats | None) -> State:
-        rows = Rows.of(problem)
+        rows = ClassRows(problem)
         theta = problem.zero() if start is None else start - start.mean(axis=0)
         f = rows.predictions(theta)
         lifted = rows.lifted(f)
@@ -165,7 +142,7 @@ class JointInteriorPoint(Method):
         return self._state(rows, theta, f, top + width, z, p)
 
     def step(self, problem: Problem, state: State) -> State:
-        rows: Rows = state.more["rows"]
+        rows: ClassRows = state.more["rows"]
         f, t, z, p = (state.more[name] for name in ("f", "t", "z", "p"))
         share, count = rows.share[:, None], float(rows.share.sum()) * problem.m
         mu = float((share * p * z).sum()) / count
@@ -224,7 +201,7 @@ class JointInteriorPoint(Method):
         return replace(state.more.get("best", state), stuck=True)
 
     @staticmethod
-    def _state(rows: Rows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> State:
+    def _state(rows: ClassRows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> State:
         value, gap = rows.gap(theta, f, p)
         more = {"rows": rows, "f": f, "t": t, "z": z, "p": p, "gap": gap}
         return State(theta, value, gap / max(abs(value), rows.problem.least_value), more=more)
@@ -237,12 +214,12 @@ class JointInteriorPoint(Method):
     @staticmethod
     def at(problem: Problem, theta: Floats, p: Floats) -> State:
         """The objective at θ and its gap to the dual's at p."""
-        rows = Rows.of(problem)
+        rows = ClassRows(problem)
         value, gap = rows.gap(theta, rows.predictions(theta), p)
         return State(theta, value, gap / max(abs(value), problem.least_value), more={"gap": gap, "p": p})
 
 
-def _dense(rows: Rows, D: Floats) -> Solve:
+def _dense(rows: ClassRows, D: Floats) -> Solve:
     """g ↦ H⁻¹g for g (m, p) whose sum over the classes is zero, by a Cholesky factor.
 
     What is the same for all classes changes no prediction: H is raised there, where g has nothing. Where rounding
@@ -280,7 +257,7 @@ def _dense(rows: Rows, D: Floats) -> Solve:
     return solve
 
 
-def _iterative(rows: Rows, D: Floats) -> Solve:
+def _iterative(rows: ClassRows, D: Floats) -> Solve:
     """The same by conjugate gradients, without the matrix; the Hessian of each class by itself preconditions them."""
     problem = rows.problem
     total = D.sum(axis=1, keepdims=True)
