@@ -1,6 +1,7 @@
-"""time=: every estimator that has it ends at the best so far, says so, and claims nothing."""
+"""time=: every iterative estimator has it, ends at the best so far, says so, and claims nothing."""
 
 import inspect
+import itertools
 import warnings
 
 import numpy as np
@@ -8,12 +9,18 @@ import pytest
 from sklearn.base import clone
 
 import gramian as gm
+from gramian import deadline
 
-TIMED = sorted(
-    name
-    for name in gm.__all__
-    if hasattr(getattr(gm, name), "get_params") and "time" in inspect.signature(getattr(gm, name)).parameters
-)
+
+def parameters_of(name):
+    return inspect.signature(getattr(gm, name)).parameters
+
+
+ESTIMATORS = sorted(name for name in gm.__all__ if hasattr(getattr(gm, name), "get_params"))
+TIMED = [name for name in ESTIMATORS if "time" in parameters_of(name)]
+CHOOSING = [name for name in TIMED if "alphas" in parameters_of(name)]
+LATER = ("gramian.structures", "gramian.spectral")
+LEARNED = ("coef_", "dual_coef_", "intercept_", "centers_", "weights_", "embedding_", "labels_")
 
 
 def table(model):
@@ -23,48 +30,137 @@ def table(model):
     return X, (f > 0).astype(int) if hasattr(model, "predict_proba") or "multiclass" in model.get_params() else f
 
 
-def test_there_are_some():
-    assert {"Classifier", "LogisticRegression", "Regressor", "SVC"} <= set(TIMED)
+def plain(name, **more):
+    """The estimator without a search."""
+    known = {"alpha": 1e-3, "n_clusters": 3, "method": "smacof", "perplexity": 10.0, "random_state": 0}
+    known = {key: value for key, value in known.items() if key in parameters_of(name)}
+    return getattr(gm, name)(**known | more)
+
+
+def learned(model):
+    return [np.asarray(getattr(model, each)) for each in LEARNED if hasattr(model, each)]
+
+
+def fitted(model):
+    """The model with its warnings of convergence."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(*table(model))
+    return model, [str(one.message) for one in caught if one.category is gm.ConvergenceWarning]
+
+
+def test_every_iterative_estimator_has_it():
+    lacking = {name for name in ESTIMATORS if "max_iter" in parameters_of(name)} - set(TIMED)
+    assert {name for name in lacking if not getattr(gm, name).__module__.startswith(LATER)} == set()
 
 
 @pytest.mark.parametrize("name", TIMED)
 def test_no_time_leaves_an_honest_certificate(name):
-    model = getattr(gm, name)(time=1e-9)
-    X, y = table(model)
-    with pytest.warns(gm.ConvergenceWarning):
-        model.set_params(alpha=1e-3).fit(X, y)
-    assert np.isfinite(model.coef_).all()
+    model, said = fitted(plain(name, time=1e-9))
+    assert sum("ended by time=1e-09" in one for one in said) == 1
     assert not model.certificate_.holds
+    assert "Ended by time=1e-09" in model.certificate_.note
+    if hasattr(model, "summary"):
+        assert "Ended by time=1e-09" in str(model.summary())
+    assert learned(model)
+    assert all(np.isfinite(each).all() for each in learned(model))
+    X, _ = table(model)
+    for answer in ("predict", "predict_proba", "decision_function", "score_samples"):
+        if hasattr(model, answer):
+            found = np.asarray(getattr(model, answer)(X))
+            assert len(found) == len(X)
+            assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("name", TIMED)
+def test_a_fit_ends_wherever_the_time_is_over(name, monkeypatch):
+    for looks in (1, 2, 5, 10, 20, 50, 200):
+        monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+        model, said = fitted(plain(name, time=float(looks)))
+        assert all(np.isfinite(each).all() for each in learned(model))
+        ended = "Ended by time=" in model.certificate_.note
+        assert ended == any("ended by time=" in one for one in said)
+        if not ended:
+            break
+
+
+@pytest.mark.parametrize("name", CHOOSING)
 def test_a_search_ends_with_the_alphas_it_has_come_to(name):
-    model = getattr(gm, name)(time=1e-9)
-    X, y = table(model)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, y)
-    assert any("ended by time" in str(one.message) for one in caught if one.category is gm.ConvergenceWarning)
+    model, said = fitted(getattr(gm, name)(time=1e-9))
+    assert any("ended by time" in one for one in said)
     assert len(model.scores_.alphas) == len(model.scores_.mean) < 10
-    assert np.isfinite(model.coef_).all()
+    assert f"The choice of alpha ended with {len(model.scores_.alphas)} alphas" in model.certificate_.note
+    assert all(np.isfinite(each).all() for each in learned(model))
 
 
 @pytest.mark.parametrize("name", TIMED)
 def test_time_enough_changes_nothing(name):
-    one = getattr(gm, name)(alphas=[0.1, 0.01])
-    X, y = table(one)
-    two = clone(one).set_params(time=1e6).fit(X, y)
-    one.fit(X, y)
-    assert two.alpha_ == one.alpha_
-    np.testing.assert_allclose(two.coef_, one.coef_, rtol=1e-5, atol=1e-7)
+    one = plain(name)
+    if name in CHOOSING:
+        one.set_params(alpha="auto", alphas=[0.1, 0.01])
+    two, _ = fitted(clone(one).set_params(time=1e6))
+    one, _ = fitted(one)
+    assert getattr(two, "alpha_", 0.0) == getattr(one, "alpha_", 0.0)
+    for first, second in zip(learned(one), learned(two), strict=True):
+        np.testing.assert_allclose(second, first, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("time", [0, -1.0, np.nan, "1"])
-def test_times_that_are_none(time):
+@pytest.mark.parametrize("name", TIMED)
+@pytest.mark.parametrize("time", [0, -1.0, np.nan, np.inf, "1", True])
+def test_times_that_are_none(name, time):
+    model = plain(name, time=time)
     with pytest.raises((ValueError, TypeError), match="time is"):
-        gm.LogisticRegression(time=time).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        model.fit(*table(model))
 
 
-def test_kernel_machines_refuse_it():
-    with pytest.raises(ValueError, match="time= is for linear machines"):
-        gm.SVC(kernel="rbf", time=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+@pytest.mark.parametrize("name", ["Perceptron", "SVC"])
+def test_kernel_machines_end_too(name):
+    model, said = fitted(plain(name, kernel="rbf", time=1e-9))
+    X, _ = table(model)
+    assert len(said) == 1
+    assert "ended by time=1e-09" in said[0]
+    assert not model.certificate_.holds
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_hard_margin_ends_at_a_softer_one():
+    with pytest.warns(gm.ConvergenceWarning, match="ended by time"):
+        model = gm.SVC(alpha=0, time=1e-9).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    assert not model.certificate_.holds
+
+
+@pytest.mark.parametrize("solver", ["gram", "rows"])
+@pytest.mark.parametrize("columns", [6, 400])
+def test_a_path_ends_at_the_alpha_it_has_come_to(solver, columns, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, columns))
+    y = X[:, :5].sum(axis=1) + rng.standard_normal(60)
+    whole = gm.Lasso(alpha=1e-3, solver=solver).fit(X, y)
+    monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+    with pytest.warns(gm.ConvergenceWarning, match="ended by time"):
+        some = gm.Lasso(alpha=1e-3, solver=solver, time=40.0).fit(X, y)
+    count = len(some.path_.alphas) - 1
+    assert 0 < count < len(whole.path_.alphas) - 1
+    np.testing.assert_allclose(some.path_.coefs[:count], whole.path_.coefs[:count], atol=1e-9)
+    assert some.path_.alphas[-1] == some.alpha_ == 1e-3
+    assert whole.history_[0][1] > some.history_[-1][1] > whole.history_[-1][1]
+    assert some.certificate_.value > whole.certificate_.value
+
+
+def test_likelihoods_whose_scale_is_sought_end_too():
+    for likelihood in ("gaussian", "laplace", "student_t", "poisson"):
+        model = gm.MAP(likelihood, "laplace", time=1e-9)
+        X, y = table(model)
+        with pytest.warns(gm.ConvergenceWarning, match="ended by time"):
+            model.fit(X, np.round(np.abs(y)) if likelihood == "poisson" else y)
+        assert not model.certificate_.holds
+        assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("looks", [1, 3, 10, 30])
+def test_a_kernel_machine_is_no_worse_than_none(looks, monkeypatch):
+    y = table(gm.SVR())[1]
+    monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+    model, said = fitted(gm.SVR(alpha=1e-9, epsilon=0.0, time=float(looks)))
+    assert len(said) == 1
+    assert model.objective_ <= np.abs(y - np.median(y)).mean() * (1 + 1e-4)

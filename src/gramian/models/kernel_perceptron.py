@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.kernels.pivots import pivots
 from gramian.kernels.points import alone
 from gramian.models.calibration import calibrate
@@ -62,7 +63,7 @@ class KernelPerceptron:
         model.n_mistakes_ = sum(int(one.more["mistakes"]) for one in found)
         model.mistake_bound_ = self._bound(model, problems)
         model.alpha_, model.separated_, model._covariances = 0.0, False, [None]
-        decisions, seen = self._left_out(model)
+        decisions, seen = self._left_out(model, f)
         model._calibration = calibrate(decisions, self.codes, self.weight * seen)
 
     def _problems(self, weight: Floats) -> list[Any]:
@@ -99,7 +100,7 @@ class KernelPerceptron:
         model.history_, model.n_iter_ = worst.history, max(*(one.iterations for one in found), 1)
         model.objective_ = model._mean_loss = float(np.mean([value for value, _ in judged]))
         model._weight = float(self.weight.sum())
-        if not holds and not any(one.interrupted for one in found):
+        if not holds and not deadline.ended() and not any(one.interrupted for one in found):
             ended = worst.iterations >= self.max_iter
             warn_user(
                 f"The {kind} is {share:.2g} after {worst.iterations} sweeps. "
@@ -113,6 +114,8 @@ class KernelPerceptron:
         weight = self.weight[self.weight > 0]
         if self.words is None or len(problems) > 1 or self.n > MOST_ROWS or np.ptp(weight) > 0:
             return float("nan")
+        if deadline.passed():
+            return float("nan")
         if not model.certificate_.holds:
             return float("inf")
         from gramian.models.svm import SVC
@@ -123,15 +126,22 @@ class KernelPerceptron:
         try:
             widest = SVC(alpha=0.0, fit_intercept=False).fit(F, problems[0].codes[self.weight > 0])
         except ValueError:
-            return float("inf")
-        return float((F**2).sum(axis=1).max() * np.linalg.norm(widest.coef_) ** 2)
+            return float("nan" if deadline.ended() else "inf")
+        return float("nan") if deadline.ended() else float((F**2).sum(axis=1).max() * np.linalg.norm(widest.coef_) ** 2)
 
-    def _left_out(self, model: Any) -> tuple[Floats, NDArray[np.bool_]]:
-        """Decisions on rows that took no part in them, from five folds, and which rows are of classes seen there."""
-        found = np.zeros((self.n, len(model.intercept_)))
+    def _left_out(self, model: Any, f: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Decisions on rows that took no part in them, from five folds, and which rows are of classes seen there.
+
+        Where time is over, decisions on rows that did.
+        """
+        norms = None if model.multiclass_ == "joint" else model._norms
+        found = f.T.copy()
         seen = np.ones(self.n, dtype=bool)
         method = DualPerceptron(self.average, self.seed, 10)
         for _, test in splits_of(5, MemoryRows(np.zeros((self.n, 1)), None, None)):
+            if deadline.passed():
+                break
+            found[test] = 0.0
             weight = self.weight.copy()
             weight[test] = 0.0
             column = 0
@@ -142,7 +152,6 @@ class KernelPerceptron:
                     found[test, column : column + problem.m] = self._at(again.theta, test)
                 column += problem.m
             seen[test] = np.isin(self.codes[test], self.codes[weight > 0])
-        norms = None if model.multiclass_ == "joint" else model._norms
         return np.asarray(model._confidences(found, norms)), seen
 
     def _at(self, theta: Floats, test: Any) -> Floats:

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.kernels.reading import positive_definite
 from gramian.models.calibration import Calibration, calibrate
 from gramian.models.codes import code_matrix
 from gramian.rows import MemoryRows
 from gramian.selection.scores import Scores
-from gramian.selection.shared import select
+from gramian.selection.shared import Limited, select
 from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
@@ -95,7 +96,7 @@ def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tup
 def warn_unfinished(model: Any) -> None:
     """Warn where the certificate of a kernel machine does not hold."""
     shown = model.certificate_
-    if not shown.value <= shown.tolerance:
+    if not shown.value <= shown.tolerance and not deadline.ended():
         warn_user(
             f"{type(model).__name__} did not converge: the {shown.kind} is {shown.value:.2g} and its tolerance "
             f"{shown.tolerance:.2g}. The kernel matrix is too ill-conditioned for this alpha: scale the columns "
@@ -165,7 +166,8 @@ class KernelClassifier:
                     table[a, s] = loss / len(self.words)
             return table, weights
 
-        scores: Scores = select(losses, alphas, rule=model.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
+        limits = 1e-12 * scale, 1e6 * scale
+        scores: Scores = select(Limited(losses), alphas, rule=model.rule, fixed=True, limits=limits)
         model.scores_ = scores
         return float(scores.alphas[scores.chosen])
 

@@ -11,7 +11,6 @@ from gramian.models.composed import Composed, loss_of, penalty_of
 from gramian.models.errors import Covariance, coefficient_errors, covariance_of, penalty_notes, refuse_perfect
 from gramian.models.kernelised import Kernelised
 from gramian.models.ridge import Path, path_of
-from gramian.models.timed import timed
 from gramian.objective.loss import Loss, Scaled
 from gramian.objective.number_losses import StudentT
 from gramian.rows import Rows, single_threaded_blas
@@ -22,6 +21,7 @@ from gramian.solvers.certificate import weakness
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
 from gramian.summary import Summary
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 GRID = 20

@@ -15,7 +15,6 @@ from gramian.models.errors import Covariance, coefficient_errors, covariance_of,
 from gramian.models.kernelised import Kernelised
 from gramian.models.linear import GRID
 from gramian.models.ridge import Path, path_of
-from gramian.models.timed import timed
 from gramian.objective.label_losses import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.loss import Kinked, Loss
 from gramian.rows import Rows, single_threaded_blas
@@ -27,6 +26,7 @@ from gramian.solvers.certificate import weakness
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem
 from gramian.summary import Summary
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 KINK_GRID = 10

@@ -29,6 +29,7 @@ from gramian.solvers.quadratic import Solution, confirmed
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.summary import Summary
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 LIKELIHOODS: dict[str, type[Likelihood]] = {
@@ -65,6 +66,9 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         Most iterations of the solver (ten times as many changes of a lasso's active set), and most fits for a scale.
     tol : float
         Tolerance of the certificate's quantity, relative; also of the scale.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
 
     Attributes
     ----------
@@ -105,6 +109,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         solver: Any = "auto",
         max_iter: int = 1000,
         tol: float = 1e-8,
+        time: float | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.prior = prior
@@ -112,6 +117,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.time = time
 
     def _targets(self) -> str:
         kind = LIKELIHOODS.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)
@@ -121,6 +127,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         return self._targets() in CLASSES
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "MAP":
         """Fit to (X, y) or `Rows`; with Gaussian noise also to `Moments`."""
         likelihood = _part("likelihood", self.likelihood, LIKELIHOODS, Likelihood)

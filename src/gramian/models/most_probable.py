@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.models.averaging import Posterior
 from gramian.models.errors import MOST, inverse_root
 from gramian.models.ridge import Ridge
@@ -240,7 +241,7 @@ def most_probable(
     c = answer.certificate
     tolerance = max(c.tolerance, tol)
     certificate = replace(c, value=max(c.value, off), tolerance=tolerance, holds=c.holds and off <= tolerance)
-    if off > tolerance:
+    if off > tolerance and not deadline.ended():
         warn_user(
             f"The scale still moves by {off:.2g} of itself after {fits} fits, its tolerance is {tol:.2g}: raise "
             "max_iter, or give the scale.",
@@ -285,11 +286,17 @@ def _settled_scale(
         return seen[u]
 
     low, high = np.log(ends)
-    u = min(np.linspace(low, high, GRID).tolist(), key=lambda u: look(u)[0])
+    for first in np.linspace(low, high, GRID).tolist():
+        look(first)
+        if deadline.passed():
+            break
+    u = min(seen, key=lambda u: seen[u][0])
     off, before = look(u)[1] - u, None
     for _ in range(max_iter):
         if abs(off) <= SETTLED or (before is not None and abs(before[1]) <= abs(off) <= tol):
             break  # the rest is the rounding of the fits
+        if deadline.passed():
+            break
         new = look(u)[1]
         if before is not None and (off - before[1]) * (u - before[0]) < 0:
             secant = float(np.clip(u - off * (u - before[0]) / (off - before[1]), low, high))

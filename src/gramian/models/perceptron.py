@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.linear_classifier import LinearClassifier, reduction
 from gramian.objective.label_losses import Perceptron as PerceptronLoss
@@ -18,6 +18,7 @@ from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.problem import Problem
 from gramian.summary import Summary
+from gramian.timed import timed
 
 MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
 
@@ -40,6 +41,9 @@ class Perceptron(LinearClassifier):
         Of the order of rows.
     kernel, rank
         As in `Classifier`: a mistake then adds k(x, ·) to the function, and changes one dual variable.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
 
     Attributes
     ----------
@@ -47,8 +51,8 @@ class Perceptron(LinearClassifier):
     n_mistakes_ : int
         Corrections made.
     mistake_bound_ : float
-        (R/γ)² where the classes are separable, else infinite; NaN for several classes, unequal weights or very large
-        tables.
+        (R/γ)² where the classes are separable, else infinite; NaN for several classes, unequal weights, very large
+        tables, and where time was over.
     support_, dual_coef_, support_vectors_
         With a kernel: the rows that it was wrong about, and what they count for.
 
@@ -87,6 +91,7 @@ class Perceptron(LinearClassifier):
         callbacks: Any = (),
         kernel: Any = None,
         rank: int | None = None,
+        time: float | None = None,
     ) -> None:
         self.max_iter = max_iter
         self.average = average
@@ -99,6 +104,7 @@ class Perceptron(LinearClassifier):
         self.callbacks = callbacks
         self.kernel = kernel
         self.rank = rank
+        self.time = time
 
     def _parts(self) -> tuple[Loss, Any]:
         parameters.flag("average", self.average)
@@ -116,6 +122,7 @@ class Perceptron(LinearClassifier):
         return self
 
     @single_threaded_blas()
+    @timed
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> None:
         from gramian.models.kernel_perceptron import KernelPerceptron
 
@@ -150,7 +157,8 @@ class Perceptron(LinearClassifier):
         method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
         callbacks = parameters.functions("callbacks", self.callbacks)
         options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
-        return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": None}))
+        start = more.get("start") if short and deadline.passed() else None
+        return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": start}))
 
     def _keep(self, fits: list[Fit]) -> None:
         super()._keep(fits)
@@ -158,7 +166,8 @@ class Perceptron(LinearClassifier):
         self.mistake_bound_ = float("nan")
         problem = fits[0].problem
         if len(fits) == 1 and problem.m == 1 and problem.rows.n * problem.p <= MOST_CELLS and _even(problem):
-            self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else float("inf")
+            unknown = float("nan" if deadline.ended() else "inf")
+            self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else unknown
 
     def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Any:
         """An algorithm, not an optimum: only refits tell what it does without a row."""
@@ -201,5 +210,5 @@ def _bound(problem: Problem) -> float:
     try:
         widest = SVC(alpha=0.0, fit_intercept=False).fit(rows)
     except ValueError:
-        return float("inf")
-    return float((largest_norm(problem) * np.linalg.norm(widest.coef_)) ** 2)
+        return float("nan" if deadline.ended() else "inf")
+    return float("nan") if deadline.ended() else float((largest_norm(problem) * np.linalg.norm(widest.coef_)) ** 2)

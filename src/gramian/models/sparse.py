@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian.models.base import LinearModel
 from gramian.models.ridge import Path, path_of
 from gramian.models.sparse_problem import OnGram, OnRows
@@ -16,6 +16,7 @@ from gramian.solvers.certificate import Certificate
 from gramian.solvers.lasso import Shrinkage
 from gramian.statistics import Triangle
 from gramian.summary import Summary
+from gramian.timed import timed
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,9 @@ class ElasticNet(LinearModel):
         Relative duality gap that the certificate asks for.
     solver : "auto", "gram" or "rows"
         On the Gram matrix, or by working sets on the rows; "auto" chooses by cost and says in `solver_` which and why.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -93,6 +97,7 @@ class ElasticNet(LinearModel):
         max_iter: int = 10_000,
         tol: float = 1e-6,
         solver: str = "auto",
+        time: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -105,8 +110,10 @@ class ElasticNet(LinearModel):
         self.max_iter = max_iter
         self.tol = tol
         self.solver = solver
+        self.time = time
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "ElasticNet":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments`."""
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
@@ -142,7 +149,7 @@ class ElasticNet(LinearModel):
         else:
             alphas = _down_to(alpha, top, grid) if isinstance(grid, int) else grid
             alphas = np.unique(np.append(alphas, alpha))[::-1]
-        coefs, intercepts, objectives, gaps, rounds = problem.path(alphas)
+        alphas, coefs, intercepts, objectives, gaps, rounds = problem.path(alphas, alpha)
         chosen = int(np.flatnonzero(alphas == alpha)[0])
         self.alpha_ = alpha
         self.path_: Path = path_of(alphas, coefs, intercepts, data.one_target)
@@ -168,7 +175,7 @@ class ElasticNet(LinearModel):
             note=f"{int((coef != 0).any(axis=1).sum())} of {len(coef)} coefficients are not zero.",
             convex=True,
         )
-        if not holds or failed:
+        if (not holds or failed) and not deadline.ended():
             warn_user(
                 f"The relative duality gap is {gap:.2g}, its tolerance {self.tol:.2g}, after {self.max_iter} changes "
                 "of the active set. Raise max_iter, or bring the columns to similar scales (standardize=True).",
@@ -212,6 +219,7 @@ class Lasso(ElasticNet):
         max_iter: int = 10_000,
         tol: float = 1e-6,
         solver: str = "auto",
+        time: float | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -225,6 +233,7 @@ class Lasso(ElasticNet):
             max_iter=max_iter,
             tol=tol,
             solver=solver,
+            time=time,
         )
 
 

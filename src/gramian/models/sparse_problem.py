@@ -1,6 +1,7 @@
 """The lasso and elastic-net problem in its two forms: on cross-products, and on the rows themselves.
 
-Each knows its largest alpha, its path over a grid, and the validation losses of that path.
+Each knows its largest alpha, its path over a grid, and the validation losses of that path. Where a deadline ends
+paths, losses are of the alphas before, of one at least, and the path has these and the one asked for.
 """
 
 from typing import Any, Protocol
@@ -10,8 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, parallel_map
-from gramian.selection.shared import FoldMoments
+from gramian.selection.shared import FoldMoments, searching
 from gramian.selection.splits import Plan, fold_weights, plan
+from gramian.solvers.active_set import ENDED
 from gramian.solvers.certificate import Solver
 from gramian.solvers.factor import factor_of_quadratic, quadratic
 from gramian.solvers.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram
@@ -20,6 +22,7 @@ from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
+Traced = tuple[Floats, Floats, Floats, Floats, Floats, NDArray[np.int64]]
 MOST_EXPONENT = 500  # binary, of a column or target: products of two and their sums stay within float64
 
 
@@ -52,6 +55,7 @@ class OnGram:
             total = data.sum(block_moments(data))
         self.total = quadratic(total, intercept=model.fit_intercept)
         refuse_sizes(data, np.where(self.total.constant, 0, self.total.x), self.total.y)
+        self.searched = False
         self.reach = 1e-3 if total.n > total.d else 1e-2
 
     def top(self) -> float:
@@ -66,16 +70,23 @@ class OnGram:
     def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         assert self.folds is not None
 
-        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats]:
+        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats, NDArray[np.int64]]:
             q = quadratic(split[0], intercept=self.model.fit_intercept)
-            return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)[:2]
+            return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)
 
-        return self.folds.losses(parallel_map(of_split, self.folds.splits)), self.folds.weights
+        with searching():
+            found = parallel_map(of_split, self.folds.splits)
+        count = _come_to([rounds for _, _, rounds in found], self.searched)
+        self.searched = True
+        return self.folds.losses([(c[:count], b[:count]) for c, b, _ in found]), self.folds.weights
 
-    def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
+    def path(self, alphas: Floats, alpha: float) -> Traced:
         coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.model.max_iter)
+        keep = _kept(rounds, alphas, alpha)
+        alphas, coefs = alphas[keep], coefs[keep]
         found = [gap_on_gram(self.total, c, a, self.shrinkage) for c, a in zip(coefs, alphas, strict=True)]
-        return coefs, intercepts, np.array([o for o, _ in found]), np.array([g for _, g in found]), rounds
+        objectives, gaps = np.array([o for o, _ in found]), np.array([g for _, g in found])
+        return alphas, coefs, intercepts[keep], objectives, gaps, rounds[keep]
 
     def design(self) -> tuple[int | None, float | None]:
         """Rank and condition number of the columns, where they are cheap to know."""
@@ -113,6 +124,7 @@ class OnRows:
         assert self.block.y is not None
         refuse_sizes(rows, _sizes(X[weight > 0]), _sizes(self.block.y[weight > 0]))
         self.tables = [self._table(weight, target) for target in range(self.block.y.shape[1])]
+        self.searched = False
         self._plans: list[Plan] = plan(model.cv, rows) if isinstance(model.alpha, str) else []
 
     def _table(self, weight: Floats, target: int) -> Table:
@@ -137,14 +149,17 @@ class OnRows:
     def _solve(self, table: Table, alphas: Floats) -> WidePath:
         return wide_path(table, alphas, *self._weights(table), self.model.max_iter)
 
-    def path(self, alphas: Floats) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
+    def path(self, alphas: Floats, alpha: float) -> Traced:
         found = [self._solve(table, alphas) for table in self.tables]
+        rounds = np.min([path.rounds for path in found], axis=0)
+        keep = _kept(rounds, alphas, alpha)
         return (
-            np.stack([path.coefs for path in found], axis=2),
-            np.stack([path.intercepts for path in found], axis=1),
-            np.sum([path.objectives for path in found], axis=0),
-            np.max([path.gaps for path in found], axis=0),
-            np.min([path.rounds for path in found], axis=0),
+            alphas[keep],
+            np.stack([path.coefs[keep] for path in found], axis=2),
+            np.stack([path.intercepts[keep] for path in found], axis=1),
+            np.sum([path.objectives[keep] for path in found], axis=0),
+            np.max([path.gaps[keep] for path in found], axis=0),
+            rounds[keep],
         )
 
     def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
@@ -172,17 +187,22 @@ class OnRows:
         y, X = self.block.y, self.block.X
         assert y is not None
 
-        def of_split(split: tuple[Any, Any]) -> Floats:
+        def of_split(split: tuple[Any, Any]) -> tuple[Floats, Floats]:
             train, test = split
-            loss = np.zeros(len(alphas))
+            loss, rounds = np.zeros(len(alphas)), np.zeros(len(alphas))
             w = self.weight[test] / self.weight[test].sum()
             for target in range(y.shape[1]):
                 path = self._solve(self._table(np.where(train, self.weight, 0.0), target), alphas)
                 errors = y[test, target][:, None] - (X[test] @ path.coefs.T + path.intercepts)
                 loss += w @ errors**2
-            return loss / y.shape[1]
+                rounds = np.minimum(rounds, path.rounds)
+            return loss / y.shape[1], rounds
 
-        return np.column_stack(parallel_map(of_split, tests)), weights
+        with searching():
+            found = parallel_map(of_split, tests)
+        count = _come_to([rounds for _, rounds in found], self.searched)
+        self.searched = True
+        return np.column_stack([loss[:count] for loss, _ in found]), weights
 
     def design(self) -> tuple[int | None, float | None]:
         return None, None
@@ -216,6 +236,15 @@ def _sizes(X: Any) -> NDArray[np.int64]:
     top = np.abs(X).max(axis=0)
     top = np.asarray(top.toarray() if sp.issparse(top) else top, dtype=np.float64).reshape(-1)
     return np.where(top > 0, np.frexp(top)[1], 0).astype(np.int64)
+
+
+def _come_to(rounds: list[Any], again: bool) -> int:
+    """Alphas that every path has come to; of the first search one at least."""
+    return max(int(min((each != ENDED).sum() for each in rounds)), 0 if again else 1)
+
+
+def _kept(rounds: NDArray[np.int64], alphas: Floats, alpha: float) -> NDArray[np.bool_]:
+    return np.asarray((rounds != ENDED) | (alphas == alpha))
 
 
 def _facts(residual: Floats, total: Floats, weight: float, objective: float, nonzero: int) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian.kernels.points import alone
 from gramian.models.codes import CODES, MULTICLASS
 from gramian.models.composed import penalty_of
 from gramian.models.linear_classifier import PenalisedClassifier, lengths
-from gramian.models.timed import timed
 from gramian.objective.label_losses import Hinge
 from gramian.objective.loss import Loss
 from gramian.objective.penalties import L2
@@ -24,6 +23,7 @@ from gramian.solvers.problem import Problem
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.separation import least_margin
 from gramian.summary import Summary
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
@@ -43,7 +43,7 @@ class SVC(PenalisedClassifier):
     penalty : str or Penalty
         "l2", "l1" (coefficients that are exactly zero), "elastic_net", or an object of `gm.penalties`.
     alphas, cv, rule, multiclass, code, class_weight, cost, fit_intercept, solver, max_iter, tol, random_state
-        As in `Classifier`, and so is `callbacks`.
+        As in `Classifier`, and so are `callbacks` and `time`.
 
     Attributes
     ----------
@@ -75,7 +75,6 @@ class SVC(PenalisedClassifier):
     _waiting: Any
 
     @single_threaded_blas()
-    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
         for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):
@@ -86,12 +85,11 @@ class SVC(PenalisedClassifier):
             return self
         return self._fit_kernel(X, y, sample_weight)
 
+    @timed
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
         from gramian.models.kernel_svm import KernelClassifier
 
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
-        if self.time is not None:
-            raise ValueError("time= is for linear machines and those with rank=: without it, limit max_iter instead.")
         if alpha == 0:
             raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
         parameters.rule(self.rule)
@@ -115,7 +113,9 @@ class SVC(PenalisedClassifier):
     def _probabilities(self, rows: Rows) -> Floats:
         if not hasattr(self, "_waiting"):
             return super()._probabilities(rows)
-        return self._waiting.calibrated(self).probabilities(self._decisions(rows))
+        with deadline.within(self.time):
+            known = self._waiting.calibrated(self)
+        return known.probabilities(self._decisions(rows))
 
     def _kernel_notes(self) -> Any:
         if not hasattr(self, "_support_points"):
@@ -156,7 +156,8 @@ class SVC(PenalisedClassifier):
     def _hard(self, problem: Problem, asked: float, **more: Any) -> Fit | None:
         """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one.
 
-        It is the answer at every weaker penalty too, `asked` among them; None where that comes first.
+        It is the answer at every weaker penalty too, `asked` among them; None where that comes first. A deadline ends
+        it at a softer one.
         """
         alpha = strongest(problem) * 1e-1
         least = max(alpha * SOFTEST, asked)
@@ -173,6 +174,8 @@ class SVC(PenalisedClassifier):
                 size = np.abs(s[: problem.rows.n])[counts]
                 if size.max() < 1.0 - 1e-6 and size.max() > 0:
                     return fit if asked == 0 else _weaker(given, fit)
+            if asked == 0 and deadline.passed():
+                return replace(fit, certificate=replace(fit.certificate, holds=False))
             alpha /= 10.0
         return None
 

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, OutlierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian._charted import Charted
 from gramian.kernels.points import alone
 from gramian.kernels.reading import positive_definite
@@ -16,7 +16,7 @@ from gramian.models.kernel_svm import warn_unfinished
 from gramian.models.kernelised import Kernelised
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.scores import Scores
-from gramian.selection.shared import select
+from gramian.selection.shared import Limited, select
 from gramian.selection.splits import fold_weights, plan
 from gramian.selection.strength import splits_of
 from gramian.solvers.certificate import Certificate, Solver
@@ -24,6 +24,7 @@ from gramian.solvers.gaps import relative_gap
 from gramian.solvers.kernel_rows import FEW, KernelRows
 from gramian.solvers.smo import Dual, Found, Start, by_interior_point, by_row, minimise, until_gap
 from gramian.summary import Summary
+from gramian.timed import timed
 from gramian.warnings import warn_user
 
 Floats = NDArray[np.float64]
@@ -63,6 +64,9 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         "rbf", "linear", … or an object of `gm.kernels`.
     alphas, cv, rule, fit_intercept, tol
         As in `Regressor`; the gap is held at 1e-6.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -92,6 +96,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         rule: str = "best",
         fit_intercept: bool = True,
         tol: float = 1e-6,
+        time: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
@@ -101,8 +106,10 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self.rule = rule
         self.fit_intercept = fit_intercept
         self.tol = tol
+        self.time = time
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVR":
         """Fit to (X, y) or `Rows`."""
         alpha, grid = parameters.alpha(self.alpha), parameters.alphas(self.alphas)
@@ -197,7 +204,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
                     table[a, s] = float(self._w[test] @ off) / max(float(self._w[test].sum()), 1e-300)
             return table, weights
 
-        self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
+        limits = 1e-12 * scale, 1e6 * scale
+        self.scores_: Scores = select(Limited(losses), alphas, rule=self.rule, fixed=True, limits=limits)
         return float(self.scores_.alphas[self.scores_.chosen])
 
     def predict(self, X: Any) -> Floats:
@@ -216,7 +224,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_, "epsilon": self.epsilon}
         facts |= {"support vectors": len(self.support_), "objective": self.objective_}
-        notes = [str(self.scores_)] if hasattr(self, "scores_") else []
+        notes = [self.certificate_.note] if self.certificate_.note else []
+        notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, self._intercept_alone(), facts, [*notes, *self._metric_notes()])
 
 
@@ -233,6 +242,9 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     kernel : str or Kernel
     tol : float
         Violation of optimality that is left.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
 
     Attributes
     ----------
@@ -246,12 +258,14 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    def __init__(self, nu: float = 0.5, *, kernel: Any = "rbf", tol: float = 1e-6) -> None:
+    def __init__(self, nu: float = 0.5, *, kernel: Any = "rbf", tol: float = 1e-6, time: float | None = None) -> None:
         self.nu = nu
         self.kernel = kernel
         self.tol = tol
+        self.time = time
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "OneClassSVM":
         """Fit to the rows of X; y is ignored, as scikit-learn's pipelines give it."""
         nu = parameters.number("nu", self.nu, low=0.0, high=1.0, open_low=True)
@@ -264,7 +278,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
         size = float(np.average(self.kernel_.diag(points)[weight > 0], weights=weight[weight > 0])) or 1.0
         found = minimise(dual, rows, Start(beta), tol=tol * size)
-        if found.violation > tol * size and rows.n <= FEW:
+        if found.violation > tol * size and rows.n <= FEW and not deadline.passed():
             other = by_interior_point(dual, rows, 1.0)
             found = other if other.violation < found.violation else found
         rows.release()

@@ -1,10 +1,12 @@
 """Cross-validation of a whole path from one pass: per-fold moments in, validation losses out."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.rows import Rows, parallel_map
 from gramian.selection.scores import Scores, between, join, scores_of
 from gramian.selection.splits import Plan, fold_weights, split_sums
@@ -14,7 +16,9 @@ from gramian.statistics.products import block_moments
 
 Floats = NDArray[np.float64]
 Path = tuple[Floats, Floats]  # coefficients (A, d, t) and intercepts (A, t)
+Losses = Callable[[Floats], tuple[Floats, Floats | None]]
 WIDENINGS = 2
+SEARCH = 0.7  # of the time that is left: what a search may take of it
 
 
 class FoldMoments:
@@ -51,8 +55,38 @@ class FoldMoments:
         return np.column_stack(found)
 
 
+def searching() -> AbstractContextManager[deadline.Limit]:
+    """A search that leaves time for the fit after it."""
+    left = deadline.remaining()
+    return deadline.within(None if left is None else SEARCH * left)
+
+
+class Limited:
+    """Validation losses; under a deadline only of the first alphas, as many as there is time for, and of one at least.
+
+    `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None.
+    """
+
+    def __init__(self, losses: Losses) -> None:
+        self.losses, self.ended = losses, False
+
+    def __call__(self, alphas: Floats) -> tuple[Floats, Floats | None]:
+        if deadline.remaining() is None:
+            return self.losses(alphas)
+        tables: list[Floats] = []
+        weights = None
+        with searching():
+            for a in range(len(alphas)):
+                if (tables or self.ended) and deadline.passed():
+                    self.ended = True
+                    break
+                table, weights = self.losses(alphas[a : a + 1])
+                tables.append(table)
+        return (np.concatenate(tables) if tables else np.empty((0, 0))), weights
+
+
 def select(
-    losses: Callable[[Floats], tuple[Floats, Floats | None]],
+    losses: Losses,
     grid: Floats,
     *,
     rule: str,
@@ -61,8 +95,16 @@ def select(
 ) -> Scores:
     """Scores over the grid; unless it is fixed, widened while the best is at an end, then tightened around the best.
 
-    `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None.
+    `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None; of fewer
+    alphas where a deadline came first.
     """
+    scores = _selected(losses, grid, rule, fixed, limits)
+    if deadline.ended():
+        deadline.note(f"The choice of alpha ended with {len(scores.alphas)} alphas.")
+    return scores
+
+
+def _selected(losses: Losses, grid: Floats, rule: str, fixed: bool, limits: tuple[float, float]) -> Scores:
     table, weights = losses(grid)
     scores = scores_of(grid[: len(table)], table, rule, weights)
     if fixed:

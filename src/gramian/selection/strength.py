@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian import deadline
 from gramian.objective.label_losses import MultiHinge, RootHinge
 from gramian.objective.loss import Kinked, Scaled
 from gramian.objective.number_losses import Huber, Power, StudentT
@@ -18,12 +17,11 @@ from gramian.selection.fold_newton import FoldNewton
 from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
-from gramian.selection.shared import select
+from gramian.selection.shared import Limited, select
 from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem, joint_scale
 from gramian.solvers.softmax_models import stackable
-from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Reading = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
@@ -32,7 +30,6 @@ SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
 SPARSE_REACH = 1e-3
 FEW_ROWS = 60
-SEARCH = 0.7  # of the time that is left: what a search may take of it
 
 
 def has_strength(problem: Problem) -> bool:
@@ -135,7 +132,7 @@ class Strength:
         self.loo = self.weights is not None
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
         self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
-        self.ended = False  # by its deadline
+        self.losses = Limited(self._losses)
         self.together: dict[int, FoldNewton | FoldSoftmax | FoldKink] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
@@ -143,34 +140,10 @@ class Strength:
         kinked = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
         scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits)
-        if self.ended:
-            warn_user(
-                f"The choice of alpha ended by time= with {len(scores.alphas)} alphas: a wider or finer grid might do "
-                "better. To go on: raise time, or give fewer alphas.",
-                ConvergenceWarning,
-            )
         return replace(scores, error=np.array([self.errors.get(float(alpha), 0.0) for alpha in scores.alphas]))
 
-    def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
-        """(A, K), averaged over the problems; with leave-one-out also the weights of the rows.
-
-        Under a deadline only of the first alphas, as many as there is time for, and of one at least.
-        """
-        left = deadline.remaining()
-        if left is None:
-            return self._losses(alphas)
-        tables: list[Floats] = []
-        weights = None
-        with deadline.within(SEARCH * left):
-            for a in range(len(alphas)):
-                if (tables or self.ended) and deadline.passed():
-                    self.ended = True
-                    break
-                table, weights = self._losses(alphas[a : a + 1])
-                tables.append(table)
-        return (np.concatenate(tables) if tables else np.empty((0, 0))), weights
-
     def _losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
+        """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
         if self.loo and not self._few() and all(self._approximable(problem) for problem in self.problems):
             return self._left_out(alphas)
         tables = np.array([self._table(number, alphas) for number in range(len(self.problems))])

@@ -11,6 +11,7 @@ change, so a whole path costs little more than its last point.
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.compiled import njit
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,8 @@ SINGULAR = 1e-15  # below this one, surely
 BOLD_ROUNDS = 8  # rounds in which all violators enter at once; after them one at a time, which cannot cycle
 ROUNDING = 4e-15
 LARGEST = 1e300  # a penalty that leaves a coefficient at zero whatever the data, and whose products are finite
+FAILED, ENDED, UNFINISHED = -1, -2, -3  # in place of rounds: also by coordinates, by the deadline, and in this piece
+PIECE = 3e7  # multiplications between two looks at the clock
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -131,8 +134,9 @@ def descend(
     refactor: bool,
     slack: float,
     most: int,
+    bold: int,
 ) -> tuple[int, int]:
-    """Move z to the minimum in place, from the active set given. Returns the set's size and the rounds (−1: failed)."""
+    """Move z to the minimum in place, from the active set given. Returns the set's size and the rounds."""
     m = len(b)
     work, g = np.empty(m), np.empty(m)
     if refactor:
@@ -147,7 +151,6 @@ def descend(
     largest = 0.0
     for j in range(m):
         largest = max(largest, np.sqrt(G[j, j]))
-    bold = 0
     for rounds in range(most):
         for i in range(k):
             j = active[i]
@@ -192,7 +195,7 @@ def descend(
             before = k
             k = _make_room(G, L, z, sign, active, place, k, worst, work)
             if k == before or not _append(G, l2, L, active, k, worst, SINGULAR):
-                return k, -1
+                return k, FAILED
             place[worst] = 1
             k += 1
             continue
@@ -208,7 +211,30 @@ def descend(
                 if _append(G, l2, L, active, k, j, DEPENDENT):
                     place[j] = 1
                     k += 1
-    return k, -1
+    return k, UNFINISHED
+
+
+def descended(
+    G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, sign: Floats, active: Ints, place: Ints, k: int, L: Floats,
+    refactor: bool, slack: float, most: int,
+) -> tuple[int, int]:  # fmt: skip
+    """`descend`, in pieces where there is a deadline; ENDED where that comes first."""
+    piece, done = _piece(len(b), most), 0
+    while done < most:
+        if deadline.passed():
+            return k, ENDED
+        size = min(piece, most - done)
+        k, rounds = descend(
+            G, b, l1, l2, z, sign, active, place, k, L, refactor and done == 0, slack, size, BOLD_ROUNDS if done else 0
+        )
+        if rounds != UNFINISHED:
+            return k, rounds if rounds == FAILED else done + rounds
+        done += size
+    return k, FAILED
+
+
+def _piece(m: int, most: int) -> int:
+    return most if deadline.remaining() is None else max(int(PIECE / max(m, 1) ** 2), 1)
 
 
 @njit(cache=True, nogil=True)
@@ -230,11 +256,26 @@ def coordinate_descent(G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, 
                 largest = max(largest, abs(new - old) * diagonal)
         if largest <= slack:
             return epoch
-    return -1
+    return FAILED
+
+
+def by_coordinates(G: Floats, b: Floats, l1: Floats, l2: Floats, z: Floats, slack: float, most: int) -> int:
+    """`coordinate_descent`, in pieces where there is a deadline; ENDED where that comes first."""
+    piece = _piece(len(b), most)
+    for done in range(0, most, piece):
+        if deadline.passed():
+            return ENDED
+        epochs = coordinate_descent(G, b, l1, l2, z, slack, min(piece, most - done))
+        if epochs != FAILED:
+            return done + epochs
+    return FAILED
 
 
 def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most: int) -> tuple[Floats, Ints]:
-    """Minima (A, m) for alphas from large to small with penalties alpha · l1_j, alpha · l2_j; and rounds for each."""
+    """Minima (A, m) for alphas from large to small with penalties alpha · l1_j, alpha · l2_j; and rounds for each.
+
+    From the alpha at which a deadline ended it the last point stands for all, and rounds are ENDED.
+    """
     m = len(b)
     coefs, rounds = np.zeros((len(alphas), m)), np.zeros(len(alphas), dtype=np.int64)
     z, sign = np.zeros(m), np.zeros(m)
@@ -245,9 +286,9 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
     k = 0
     for a in range(len(alphas)):
         l1_a, l2_a = np.minimum(alphas[a] * l1, LARGEST), np.minimum(alphas[a] * l2, LARGEST)
-        k, rounds[a] = descend(G, b, l1_a, l2_a, z, sign, active, place, k, L, curved or a == 0, slack, most)
-        if rounds[a] < 0:
-            rounds[a] = coordinate_descent(G, b, l1_a, l2_a, z, slack, min(100_000, 20 * most))
+        k, rounds[a] = descended(G, b, l1_a, l2_a, z, sign, active, place, k, L, curved or a == 0, slack, most)
+        if rounds[a] == FAILED:
+            rounds[a] = by_coordinates(G, b, l1_a, l2_a, z, slack, min(100_000, 20 * most))
             k = 0
             for j in range(m):
                 place[j] = 0
@@ -255,4 +296,7 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
                     place[j], sign[j] = 1, np.sign(z[j])
                     k += 1
         coefs[a] = z
+        if rounds[a] == ENDED:
+            coefs[a:], rounds[a:] = z, ENDED
+            break
     return coefs, rounds

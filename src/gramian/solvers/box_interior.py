@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.rows import single_threaded_blas
 
 Floats = NDArray[np.float64]
@@ -77,7 +78,7 @@ class _Scaled:
                 best, answer, waited = residual, x.copy(), 0
             else:
                 waited += 1
-            if residual <= COMPLEMENTARITY or waited > STALLED:
+            if residual <= COMPLEMENTARITY or waited > STALLED or deadline.passed():
                 break
             theta = below / u + above / v
             system = self._factored(theta)

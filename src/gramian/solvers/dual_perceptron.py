@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.compiled import njit
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.iterate import Method, State
@@ -106,7 +107,7 @@ class DualPerceptron(Method):
                 problem.intercept, self.average, clock, place, left,
             )  # fmt: skip
             mistakes += int(wrong)
-            if place == len(order):
+            if place == len(order) or deadline.passed():
                 break
             rest = order[place:]
             ahead = rest[(more["weight"][rest] > 0) & (rows.slot[rest] < 0)]

@@ -57,7 +57,7 @@ def _free_correlations(q: Quadratic, target: int, penalised: NDArray[np.bool_]) 
 def lasso_on_gram(
     q: Quadratic, alphas: Floats, shrinkage: Shrinkage, most: int
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Coefficients (A, d, t) in the given units, intercepts (A, t), and rounds (A,) with −1 for a failure."""
+    """Coefficients (A, d, t) in the given units, intercepts (A, t), and rounds (A,), negative as in `active_set`."""
     keep = np.flatnonzero(~q.constant)
     G = np.ascontiguousarray(q.G[np.ix_(keep, keep)]) / q.weight
     coefs = np.zeros((len(alphas), q.d, len(q.y)))
@@ -66,7 +66,7 @@ def lasso_on_gram(
         l1, l2 = shrinkage.weights(q, target)
         z, used = gram_path(G, q.B[keep, target] / q.weight, alphas, l1[keep], l2[keep], most)
         coefs[:, keep, target] = np.ldexp(z, (q.y[target] - q.x[keep])[None, :])
-        rounds = np.where((rounds < 0) | (used < 0), -1, rounds + used)
+        rounds = np.where((rounds < 0) | (used < 0), np.minimum(rounds, used), rounds + used)
     if not q.intercept:
         return coefs, np.zeros((len(alphas), len(q.y))), rounds
     return coefs, q.mean[q.d :] - np.einsum("d,adt->at", q.mean[: q.d], coefs), rounds

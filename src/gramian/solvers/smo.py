@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
+from gramian import deadline
 from gramian.compiled import njit
 from gramian.solvers.box_interior import interior_point
 from gramian.solvers.kernel_rows import FEW, KernelRows
@@ -16,6 +18,8 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 WORKING, WARM = 4096, 2048  # variables solved for at once; from the answer of a neighbouring problem
 MOST_INNER = 100_000
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)  # of a function that is not finished
+PIECE = 2e7  # variables looked at between two looks at the clock
 MOST_WHOLE_ROUNDS = 20  # of working sets of all variables
 LEAST_STEPS, STEPS_PER_VARIABLE = 5_000, 500  # of a fit
 PATIENCE = 8  # rounds between two looks at which rows are settled
@@ -84,7 +88,7 @@ def minimise(
 
     A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
     in memory. The last rounds are on f in double precision, of the rows near their margin or of all. It ends after
-    `max_steps` steps, of which there are a number proportional to the variables unless it is given.
+    `max_steps` steps, of which there are a number proportional to the variables unless it is given, or by a deadline.
     """
     max_steps = work_limit(dual) if max_steps is None else max_steps
     beta = _within(dual, np.zeros_like(dual.c) if start is None else start.beta)
@@ -102,7 +106,7 @@ def minimise(
         G = f[dual.row] - dual.c
         top, bottom = _ends(dual, beta, G)
         violation = top - bottom
-        ended = rounds >= max_rounds or steps >= max_steps
+        ended = rounds >= max_rounds or steps >= max_steps or (violation > tol and deadline.passed())
         if violation <= tol or ended:
             if exact or inner or ended:
                 break
@@ -130,7 +134,7 @@ def minimise(
         new, g = beta[work], G[work].copy()
         enough = max(0.2 * tol, min(0.1 * violation, FIRM)) if violation > 10 * tol else 0.2 * tol
         most = min(MOST_INNER, max_steps - steps)
-        steps += solve_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, most)
+        steps += solved_small(K, g, new, dual.low[work], dual.high[work], dual.balanced, enough, most)
         change = new - beta[work]
         beta[work] = new
         rows.add(f, dual.row[work], change)
@@ -138,7 +142,9 @@ def minimise(
         rounds += 1
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
-    return answer if inner or not polish else polished(dual, rows, answer)
+    if inner or not polish or (violation > tol and deadline.passed()):
+        return answer
+    return polished(dual, rows, answer)
 
 
 def until_gap(
@@ -162,20 +168,44 @@ def until_gap(
         found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, max_steps=steps, polish=False)
         rounds, steps = rounds + found.rounds, steps - found.steps
         value, gap = judge(found)
-        if gap > tol:
+        if gap > tol and not deadline.passed():
             found = polished(dual, rows, found)
             value, gap = judge(found)
         if gap <= tol or eps < least or found.violation > eps or steps <= 0:
-            if gap > tol and rows.n <= FEW:
+            if gap > tol and rows.n <= FEW and not deadline.passed():
                 other = by_interior_point(dual, rows)
                 again = judge(other)
                 if again[1] < gap:
                     found, (value, gap) = other, again
                     rounds += other.rounds
+            if gap > tol and deadline.passed():
+                found = tempered(dual, found, judge)
+                value, gap = judge(found)
             found.rounds = rounds
             return found, value, gap
         eps = min(eps / 10.0, eps * max(tol / gap, 1e-3))
         start = Start(found.beta, found.f, found.exact)
+
+
+def tempered(dual: Dual, found: Found, judge: Callable[[Found], tuple[float, float]]) -> Found:
+    """Of the function, half of it, … and none, each with the offset that suits it, the one of least objective.
+
+    Where a deadline ends it the dual is better than at its start, but its function may be worse than none.
+    """
+    tried = []
+    for share in SHARES:
+        beta, f = share * found.beta, share * found.f
+        away = dual.c - f[dual.row]
+
+        def at(offset: float, beta: Floats = beta, f: Floats = f) -> Found:
+            return Found(beta, f, float(offset), found.violation, found.rounds, found.steps)
+
+        offset = found.offset
+        if dual.balanced:
+            ends = float(away.min()), float(away.max())
+            offset = float(minimize_scalar(lambda b, at=at: judge(at(b))[0], ends, bounds=ends, method="bounded").x)
+        tried += [at(offset)] if share < 1.0 else [found, at(offset)]
+    return min(tried, key=lambda one: judge(one)[0])
 
 
 def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> Found:
@@ -339,6 +369,19 @@ def _working_set(dual: Dual, beta: Floats, G: Floats, most: int) -> Index:
         best = np.argpartition(-score, some - 1)[:some] if some < len(score) else np.arange(len(score))
         chosen[best[np.isfinite(score[best])]] = True
     return np.flatnonzero(chosen)
+
+
+def solved_small(K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool, tol: float, most: int) -> int:
+    """`solve_small`, in pieces where there is a deadline."""
+    piece = most if deadline.remaining() is None else max(int(PIECE / max(len(beta), 1)), 1)
+    steps = 0
+    while steps < most and not deadline.passed():
+        size = min(piece, most - steps)
+        used = solve_small(K, G, beta, low, high, balanced, tol, size)
+        steps += used
+        if used < size:
+            break
+    return steps
 
 
 @njit(cache=True, nogil=True)

@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.rows import parallel_map
-from gramian.solvers.active_set import coordinate_descent, descend
+from gramian.solvers.active_set import ENDED, FAILED, by_coordinates, descended
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.lasso import gap_of
 
@@ -131,14 +132,14 @@ class _WorkingSet:
         if self.stale:  # the factor is not that of the active set, which coordinate descent has left
             self.z[:m][self.place[:m] == 0] = 0.0
             refactor, self.stale = True, False
-        self.k, rounds = descend(
+        self.k, rounds = descended(
             self.G, b, l1, l2, self.z[:m], self.sign[:m], self.active[:m], self.place[:m],
             self.k, self.L, refactor, slack, most,
         )  # fmt: skip
-        if rounds < 0:
+        if rounds == FAILED:
             square = np.ascontiguousarray(self.G[:m, :m])
             epochs = min(MOST_EPOCHS, EPOCHS_PER_CHANGE * most, max(int(MOST_EPOCH_WORK / m**2), LEAST_EPOCHS))
-            rounds = coordinate_descent(square, b, l1, l2, self.z[:m], slack, epochs)
+            rounds = by_coordinates(square, b, l1, l2, self.z[:m], slack, epochs)
             self.stale = True
             self.active[: self.k], self.place[:m] = 0, 0
             chosen = np.flatnonzero(self.z[:m])[: len(self.L)]
@@ -150,7 +151,7 @@ class _WorkingSet:
 
 @dataclass(frozen=True, eq=False)
 class WidePath:
-    """Coefficients (A, d), intercepts (A,), objective and relative gap (A,), rounds (A,) with −1 for a failure."""
+    """Coefficients (A, d), intercepts, objectives, relative gaps and rounds (A,), these negative as in `active_set`."""
 
     coefs: Floats
     intercepts: Floats
@@ -160,7 +161,10 @@ class WidePath:
 
 
 def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -> WidePath:
-    """The path for alphas from large to small; l1, l2 are those of alpha = 1 in the form 2 l1 |z| + l2 z²."""
+    """The path for alphas from large to small; l1, l2 are those of alpha = 1 in the form 2 l1 |z| + l2 z².
+
+    From the alpha at which a deadline ended it the last point stands for all.
+    """
     d = table.X.shape[1]
     b = table.correlations(table.y)
     yy = float(table.weight @ table.y**2)
@@ -174,19 +178,21 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
     )
     g, before = b, np.inf
     root = np.sqrt(table.weight)
-    rounds_failed = False
+    rounds_failed = ended = False
     for a, alpha in enumerate(alphas):
         bar = 2.0 * alpha - min(before, alpha * 2.0) if np.isfinite(before) else alpha
         wanted = (np.abs(g) >= np.maximum(bar, 0.0) * l1) & ~constant
         refactor = curved or a == 0 or rounds_failed
         for _ in range(most):
+            ended = ended or deadline.passed()
             new = np.flatnonzero(wanted & ~working.member)
-            if new.size:
+            if new.size and not ended:
                 working.add(new)
-            index, m = working.index, len(working.index)
-            used = working.minimise(b[index], alpha * l1[index], alpha * l2[index], refactor, slack, most)
-            rounds_failed = used < 0
-            out.rounds[a] = -1 if used < 0 else out.rounds[a] + used + 1
+            index, m, used = working.index, len(working.index), ENDED
+            if not ended:
+                used = working.minimise(b[index], alpha * l1[index], alpha * l2[index], refactor, slack, most)
+            ended, rounds_failed = used == ENDED, used < 0
+            out.rounds[a] = used if used < 0 else out.rounds[a] + used + 1
             refactor = curved or rounds_failed
             fitted = working.z[:m] @ working.Z[:m]
             r = table.y - np.divide(fitted, root, out=np.zeros_like(fitted), where=root > 0)
@@ -195,7 +201,7 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
             w[index] = working.z[:m]
             g = g - alpha * l2 * w if curved else g
             wanted = (np.abs(g) > alpha * l1 + slack) & ~constant & ~working.member
-            if not wanted.any():
+            if ended or not wanted.any():
                 break
         squared = float(table.weight @ r**2) + float(alpha * l2 @ w**2)
         out.coefs[a] = w
