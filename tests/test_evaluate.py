@@ -328,8 +328,12 @@ def test_choices_inside_of_pipelines_and_wrappers():
 
 def test_choices_of_all_kinds():
     X, y = CANCER[0][:, :4], CANCER[1]
-    settings = {"Cs": 2, "l1_ratios": (0.0,), "use_legacy_attributes": False, "scoring": "accuracy", "cv": 2}
-    chosen = choices_of(LogisticRegressionCV(**settings).fit(X[:60, :2] / 50, y[:60]))
+    model = LogisticRegressionCV(
+        Cs=2, l1_ratios=(0.0,), scoring="accuracy", cv=2, penalty="elasticnet", solver="saga", max_iter=10**4
+    )
+    if "use_legacy_attributes" in model.get_params():  # scikit-learn 1.8
+        model.set_params(use_legacy_attributes=False, penalty="deprecated", solver="lbfgs")
+    chosen = choices_of(model.fit(X[:60, :2] / 50, y[:60]))
     assert {"C_", "l1_ratio_"} <= set(chosen)
     assert "best_threshold_" in choices_of(TunedThresholdClassifierCV(GaussianNB()).fit(X, y))
     assert choices_of(SVC().fit(X, y)) == {}  # its support_ are rows
@@ -411,7 +415,7 @@ def test_frames_stay_frames():
     y = np.arange(40.0) + np.tile([0.0, 5.0], 20)
     from sklearn.preprocessing import OneHotEncoder
 
-    encoder = ColumnTransformer([("b", OneHotEncoder(), ["b"])], remainder="passthrough")
+    encoder = ColumnTransformer([("b", OneHotEncoder(sparse_output=False), ["b"])], remainder="passthrough")
     found = evaluate(make_pipeline(encoder, LinearRegression()), frame, y, outer=4)
     np.testing.assert_allclose(found.predictions, y, atol=1e-9)
     assert evaluate(make_pipeline(encoder, LinearRegression()), pl.DataFrame(frame.to_dict("list")), y).scores[

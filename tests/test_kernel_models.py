@@ -507,6 +507,16 @@ def test_features_serve_in_a_pipeline():
 # neighbours in the feature space
 
 
+@pytest.mark.parametrize("model", [gm.KNeighborsClassifier, gm.KNeighborsRegressor])
+def test_neighbours_beyond_the_reach_of_a_kernel_come_in_order(model):
+    rng = np.random.default_rng(5)
+    X = 50.0 * rng.permutation(60)[:, None] + rng.normal(size=(60, 3))  # k = 0 to rounding between any two
+    found = model(4, kernel=RBF(1.0)).fit(X, np.arange(60) % 2)
+    distance, index = found.kneighbors(X + 20.0)
+    np.testing.assert_array_equal(index, np.tile(np.arange(4), (60, 1)))
+    np.testing.assert_allclose(distance, np.broadcast_to(distance[0, 0], distance.shape), rtol=0)
+
+
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_neighbours_by_the_distance_of_features(weights):
     X, y = moons(11, 80)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import Vectors, alone
-from gramian.rows import parallel_map
+from gramian.rows import parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
 BLOCK = 64  # pivots taken at once
@@ -50,6 +50,7 @@ class Pivots:
         return np.asarray(sl.solve_triangular(self.R, coef, lower=False, check_finite=False))
 
 
+@single_threaded_blas()
 def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: int = 0) -> tuple[Pivots, Floats]:
     """Pivots and F (n, r): rows drawn with the share of their trace that is not yet explained, block by block.
 

@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 
 EPS = float(np.finfo(np.float64).eps)
 SAFE = 2.0**-900, 2.0**900  # sums of squares beyond are computed again, of differences scaled by a power of two
+BITS = 40  # of distances between features of a kernel
 FAR = 2.0**20  # queries farther than this times the spread of the rows are not worth a product: it would lose them all
 
 
@@ -191,6 +192,21 @@ class Euclidean(Metric):
         return _gram_bounds(T, single)
 
 
+class OfFeatures(Euclidean):
+    """The same of features of a kernel, to forty bits: the features are rounded, and rows at one distance stay there.
+
+    >>> OfFeatures().pairs(np.array([[0.0], [0.0]]), np.array([[2.0], [2.0 - 1e-14]]))
+    array([2., 2.])
+    """
+
+    def pairs(self, A: Any, B: Any) -> Floats:
+        fraction, exponent = np.frexp(super().pairs(A, B))
+        return np.ldexp(np.rint(np.ldexp(fraction, BITS)), exponent - BITS)
+
+    def length(self, distance: Floats) -> Floats:
+        return distance * (1.0 + 2.0**-BITS)
+
+
 class Manhattan(Metric):
     """Σ |a − b|.
 
@@ -257,6 +273,7 @@ class Cosine(Metric):
         return np.sqrt(2.0 * distance)
 
 
+FEATURES = OfFeatures()
 METRICS: dict[str, Metric] = {"euclidean": Euclidean(), "manhattan": Manhattan(), "cosine": Cosine()}
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian import parameters
 from gramian.models.nearest import Search, search
-from gramian.models.nearest_distance import METRICS
+from gramian.models.nearest_distance import FEATURES, METRICS
 from gramian.models.nearest_space import Space, numbers
 from gramian.models.nearest_votes import Ballot, Poll, held_out, leave_one_out
 from gramian.rows import Block, MemoryRows, Rows, parallel_map
@@ -138,7 +138,8 @@ class NeighborsModel:
             X, y, weight = X[self._numbers], y[self._numbers], weight[self._numbers]
         self._weight = None if weight is None or (weight == 1.0).all() else weight
         self._ballot = ballot_of(y)
-        self._space = Space(METRICS[self.metric], X, self._weight, self.standardize)
+        metric = METRICS[self.metric] if self.kernel is None else FEATURES
+        self._space = Space(metric, X, self._weight, self.standardize)
         if hasattr(self, "scores_"):
             del self.scores_
         if given is None:

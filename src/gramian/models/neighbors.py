@@ -14,7 +14,7 @@ from gramian.models.kernelised import Kernelised
 from gramian.models.nearest_distance import exponent_of
 from gramian.models.nearest_model import NeighborsModel
 from gramian.models.nearest_votes import Means, Votes
-from gramian.rows import Rows, scan
+from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.rows.columns import remember_columns
 from gramian.rows.scaling import SAFE_EXPONENT
 from gramian.statistics import Moments, Triangle
@@ -51,7 +51,7 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     cost : array (classes, classes), optional
         cost[true, decided]: `predict` gives the class of least expected cost.
     kernel : None, str or Kernel
-        Distances in its feature space: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
+        Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
 
     Attributes
     ----------
@@ -115,6 +115,7 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     def _needs_distances(self) -> bool:
         return True
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsClassifier":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
         given = self._check()
@@ -165,7 +166,7 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
     rule : "best" or "one_se"
         The smallest mean validation loss, or the largest k within one standard error of it.
     kernel : None, str or Kernel
-        Distances in its feature space: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
+        Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
 
     Attributes
     ----------
@@ -206,6 +207,7 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
     def _needs_distances(self) -> bool:
         return True
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsRegressor":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
         given = self._check()

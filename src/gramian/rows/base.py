@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian.rows.cores import single_threaded_blas
 from gramian.rows.folds import Folds
 from gramian.rows.scratch import scratch
 from gramian.rows.tree import add, tree_sum
@@ -191,6 +192,7 @@ class Rows(ABC):
         totals = tree_sum(-(-self.n // size), leaf).parts
         return [totals.get(fold) for fold in range(folds.count)]
 
+    @single_threaded_blas()
     def times(self, coef: Array) -> Array:
         """X · coef for every row, in their order; NaN and infinity in X are refused.
 

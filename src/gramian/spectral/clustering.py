@@ -15,7 +15,7 @@ from gramian.clusters import KnownRows, numbered
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import is_table
 from gramian.kernels.reading import is_matrix
-from gramian.rows import Rows, scan
+from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.rows.columns import fit_rows, new_rows
 from gramian.rows.refusals import no_table
 from gramian.selection.sample import seed_of
@@ -137,6 +137,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.keep_affinity = keep_affinity
         self.random_state = random_state
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SpectralClustering":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k = self._check()
@@ -340,6 +341,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             points = self.kernel_.points(given)
             self._home = points if len(points) == len(self._counted) else points[self._counted]
 
+    @single_threaded_blas()
     def predict(self, X: Any) -> Ints:
         """The cluster (n,) of each row, by Nyström's extension of the eigenvectors; rows of the fit keep theirs.
 
@@ -353,6 +355,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             labels[new] = self._assigned(self._embedded(taken(given, new)))
         return labels
 
+    @single_threaded_blas()
     def score_samples(self, X: Any) -> Floats:
         """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
         farthest of them. A row of the fit has no affinity to itself, and is no neighbour of its own."""

@@ -73,6 +73,7 @@ class LLE(Embedding):
         self.n_components = n_components
         self.regularization = regularization
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None) -> "LLE":
         """Place the rows of X; y is ignored, as pipelines give it."""
         k = whole("n_neighbors", self.n_neighbors, low=1)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._charted import Charted
 from gramian.features.passes import read
 from gramian.parameters import whole
-from gramian.rows import Rows
+from gramian.rows import Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.principal import completed, principal, signed
 from gramian.spectral.projection import coordinates, nearest
@@ -64,6 +64,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
     def __init__(self, n_components: int = 1) -> None:
         self.n_components = n_components
 
+    @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to rows (array, frame, sparse, `Rows`), `Moments` or a `Triangle`; y is ignored."""
         count = whole("n_components", self.n_components, low=1)
