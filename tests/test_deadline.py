@@ -19,7 +19,7 @@ def parameters_of(name):
 ESTIMATORS = sorted(name for name in gm.__all__ if hasattr(getattr(gm, name), "get_params"))
 TIMED = [name for name in ESTIMATORS if "time" in parameters_of(name)]
 CHOOSING = [name for name in TIMED if "alphas" in parameters_of(name)]
-LATER = ("gramian.structures", "gramian.spectral")
+LATER = ("gramian.spectral",)
 LEARNED = ("coef_", "dual_coef_", "intercept_", "centers_", "weights_", "embedding_", "labels_")
 
 
@@ -164,3 +164,49 @@ def test_a_kernel_machine_is_no_worse_than_none(looks, monkeypatch):
     model, said = fitted(gm.SVR(alpha=1e-9, epsilon=0.0, time=float(looks)))
     assert len(said) == 1
     assert model.objective_ <= np.abs(y - np.median(y)).mean() * (1 + 1e-4)
+
+
+CLUSTERS = [name for name in TIMED if "n_clusters" in parameters_of(name)]
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_clusters_end_at_their_lowest_objective(name, monkeypatch):
+    passes = []
+    for looks in (1, 2, 4, 8, 100_000):
+        monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+        more = {"rule": "plain"} if "rule" in parameters_of(name) else {}  # rivals are driven away at a cost
+        model, _ = fitted(plain(name, n_init=1, time=float(looks), **more))
+        values = [value for _, value, _ in model.history_]
+        assert values[-1] == model.objective_ <= min(values) + 1e-9 * abs(values[0])
+        passes.append(model.n_iter_)
+    assert passes[0] == 1 < passes[-1]
+
+
+@pytest.mark.parametrize(
+    "criterion", ["bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability"]
+)
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_the_choice_of_a_number_of_clusters_ends(criterion, kernel, monkeypatch):
+    if criterion == "bic" and kernel:
+        pytest.skip("a feature space has no BIC")
+    for looks in (1, 10, 50, 300, 1000):
+        monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+        given = {"criterion": criterion, "kernel": kernel, "random_state": 0, "max_clusters": 5}
+        model, said = fitted(gm.KMeans("auto", time=float(looks), **given))
+        ended = "Ended by time=" in model.certificate_.note
+        assert ended == any("ended by time=" in one for one in said)
+        assert not ended or f"among 1 to {len(model.choice_.n_clusters)}." in model.certificate_.note
+        assert 1 <= model.n_clusters_ <= len(model.choice_.n_clusters) <= 5
+
+
+@pytest.mark.parametrize("name", ["KMeans", "KLines", "GaussianMixture"])
+def test_no_start_begins_after_the_time_is_over(name, monkeypatch):
+    from gramian.structures.loop import Loop
+    from gramian.structures.means import MeansLoop
+
+    starts = []
+    for kind in (Loop, MeansLoop):
+        seeds = kind.seeds
+        monkeypatch.setattr(kind, "seeds", lambda *given, seeds=seeds: starts.append(1) or seeds(*given))
+    fitted(plain(name, n_init=10, time=1e-9))
+    assert len(starts) == 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.assignment import AT_ONCE, FAR, assign_again, assign_all
 from gramian.solvers.cluster_sums import add_all, add_moved, between_centers, nearer, own_squares
@@ -44,11 +45,11 @@ class Lloyd:
 def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0) -> Lloyd:
     """Lloyd's algorithm from the given centres: every row to its nearest centre, every centre to the mean of its rows.
 
-    It ends when no row changes its cluster, or when an iteration takes no more than `tol` of the objective from it. A
-    centre without rows moves to the row that is farthest from its own, so the objective never increases. Labels are
-    those of double precision; the bits do not depend on the number of threads. An iteration costs at most n·k·d, and
-    less and less as centres settle; memory is half that of X in double precision (nothing where X is `Points`, which
-    several runs can share), and twelve bytes a row.
+    It ends when no row changes its cluster, when an iteration takes no more than `tol` of the objective from it, or by
+    a deadline. A centre without rows moves to the row that is farthest from its own, so the objective never increases.
+    Labels are those of double precision; the bits do not depend on the number of threads. An iteration costs at most
+    n·k·d, and less and less as centres settle; memory is half that of X in double precision (nothing where X is
+    `Points`, which several runs can share), and twelve bytes a row.
 
     Examples
     --------
@@ -61,7 +62,7 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
         work = _Work.on(X, weight, centers)
         work.assign()
         iterations, settled = 0, False
-        while not settled and iterations < max_iter:
+        while not settled and iterations < max_iter and not (iterations and deadline.passed()):
             iterations += 1
             work.update()
             settled = work.assign() == 0 or (tol > 0 and work.fall() <= tol)

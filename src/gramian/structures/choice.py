@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian.rows import scan
+from gramian.selection.shared import searching
 from gramian.structures.information import bayes
 from gramian.structures.loop import Outcome, costs
 from gramian.structures.point import Point
@@ -103,7 +105,8 @@ class Task:
 
 def chosen(task: Task) -> tuple[Outcome, Choice]:
     """The outcome of the best number of clusters by the criterion."""
-    outcomes = along(task.search, task.template, list(range(1, min(int(task.most), task.search.used) + 1)))
+    with searching():
+        outcomes = along(task.search, task.template, list(range(1, min(int(task.most), task.search.used) + 1)))
     choice = choice_of(task, outcomes)
     return outcomes[choice.chosen - 1], choice
 
@@ -114,6 +117,8 @@ def choice_of(task: Task, outcomes: list[Any]) -> Choice:
     objectives = np.array([each.value for each in outcomes])
     values, errors, best = RULES[task.criterion](task, outcomes, objectives)
     charge = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
+    if deadline.ended():
+        deadline.note(f"The number of clusters was chosen among 1 to {len(outcomes)}.")
     ended = best + 1 == len(outcomes) == int(task.most) < task.search.used and best > 0
     return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), charge, ended)
 
@@ -133,16 +138,31 @@ def boundary_note(model: Any) -> list[str]:
 
 
 def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
-    """Outcomes for every number: each starts from the one before with one structure more, or afresh."""
+    """Outcomes for every number, or as many as there is time for: each starts from the one before with one structure
+    more, or afresh.
+    """
     search = replace(search, n_init=min(search.n_init, FRESH))
     found: list[Outcome] = []
     for k in tried:
+        if found and deadline.passed():
+            break
         sample = Sample(search.rows, SHAPE_SAMPLE, search.rng)
         warm = extended(found[-1].state.structures, template, sample, search.rng) if found else None
         outcome = search.best([template] * k, warm)
         if not search.rule.soft and len(np.unique(outcome.labels)) < k:
             break  # no more distinct rows
         found.append(outcome)
+    return found
+
+
+def repeated(once: Callable[[], Any], count: int) -> list[Any]:
+    """What is computed so many times, or as often as there is time for, and once at least."""
+    found = [once()]
+    while len(found) < count and not deadline.passed():
+        more = once()
+        if deadline.passed():  # before it was finished
+            break
+        found.append(more)
     return found
 
 
@@ -243,17 +263,19 @@ def _gap(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, F
     turned = (X - mean) @ turn
     low, high = turned.min(axis=0), turned.max(axis=0)
     tiny = 1e-300
-    logs = np.empty((REPEATS, len(outcomes)))
     tried = list(range(1, len(outcomes) + 1))
-    for repeat in range(REPEATS):
+
+    def once() -> Floats:
         even = mean + task.search.rng.uniform(low, high, turned.shape) @ turn.T
         even = even if task.features is None else task.features(even)
         fits = along(_search_of(task.search, even, weight), task.template, tried)
         found = np.array([each.value for each in fits] + [fits[-1].value] * (len(tried) - len(fits)))
-        logs[repeat] = np.log(np.maximum(found, tiny) / weight.sum())
+        return np.log(np.maximum(found, tiny) / weight.sum())
+
+    logs = np.array(repeated(once, REPEATS))
     total = task.search.loop.weight if task.weight is None else task.weight
     gaps = logs.mean(axis=0) - np.log(np.maximum(values, tiny) / total)
-    errors = logs.std(axis=0) * np.sqrt(1.0 + 1.0 / REPEATS)
+    errors = logs.std(axis=0) * np.sqrt(1.0 + 1.0 / len(logs))
     enough = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
     return gaps, errors, int(enough[0]) if len(enough) else len(gaps) - 1
 
@@ -264,14 +286,18 @@ def _stability(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Flo
 
     X, weight, _ = _sampled(task)
     tried = list(range(1, len(outcomes) + 1))
-    agreed = np.full((REPEATS, len(outcomes)), np.nan)
-    for repeat in range(REPEATS):
+
+    def once() -> Floats:
+        agreed = np.full(len(outcomes), np.nan)
         order = task.search.rng.permutation(len(weight))
         halves = [order[: len(order) // 2], order[len(order) // 2 :]]
         fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
         for i, pair in enumerate(zip(*fits, strict=False)):
             if i:
-                agreed[repeat, i] = adjusted_rand_score(*(_owners(each, X) for each in pair))
+                agreed[i] = adjusted_rand_score(*(_owners(each, X) for each in pair))
+        return agreed
+
+    agreed = np.array(repeated(once, REPEATS))
     counted = np.isfinite(agreed).sum(axis=0)
     means = np.array([agreed[:, i][np.isfinite(agreed[:, i])].mean() if n else np.nan for i, n in enumerate(counted)])
     errors = np.array(
@@ -292,8 +318,9 @@ def _prediction_strength(task: Task, outcomes: list[Outcome], values: Floats) ->
     """
     X, weight, _ = _sampled(task)
     tried = list(range(1, len(outcomes) + 1))
-    strengths = np.zeros((PARTITIONS, len(outcomes)))
-    for repeat in range(PARTITIONS):
+
+    def once() -> Floats:
+        found = np.zeros(len(outcomes))
         order = task.search.rng.permutation(len(weight))
         halves = [order[: len(order) // 2], order[len(order) // 2 :]]
         fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
@@ -301,9 +328,12 @@ def _prediction_strength(task: Task, outcomes: list[Outcome], values: Floats) ->
             both = []
             for (own, other), half in zip((pair, pair[::-1]), halves, strict=True):
                 both.append(held_together(_owners(other, X[half]), _owners(own, X[half]), weight[half]))
-            strengths[repeat, i] = np.mean(both)
+            found[i] = np.mean(both)
+        return found
+
+    strengths = np.array(repeated(once, PARTITIONS))
     strengths[:, 0] = 1.0
-    means, errors = strengths.mean(axis=0), strengths.std(axis=0) / np.sqrt(PARTITIONS)
+    means, errors = strengths.mean(axis=0), strengths.std(axis=0) / np.sqrt(len(strengths))
     strong = np.flatnonzero(means + errors >= STRENGTH)[::-1]
     null = _NullRows.like(X, weight)
     return means, errors, next(int(i) for i in strong if i == 0 or null is None or null.beaten(task, values, int(i)))
@@ -335,19 +365,26 @@ class _NullRows:
         return rng.uniform(self.low, self.high, shape) if even else rng.standard_normal(shape) * self.spread
 
     def beaten(self, task: Task, values: Floats, i: int) -> bool:
-        """Whether i + 1 clusters lower the objective of one by clearly more than they lower that of either kind."""
+        """Whether i + 1 clusters lower the objective of one by clearly more than they lower that of either kind.
+
+        Where there is no time to see, they are taken to.
+        """
         tiny = 1e-300
         fall = np.log(max(float(values[i]), tiny) / max(float(values[0]), tiny))
+
+        def once(even: bool) -> float:
+            search = replace(
+                _search_of(task.search, self._drawn(even, task.search.rng), self.weight),
+                n_init=min(task.search.n_init, FRESH),
+            )
+            one, several = (search.best([task.template] * k).value for k in (1, i + 1))
+            return float(np.log(max(several, tiny) / max(one, tiny)))
+
         for even in (False, True):
-            falls = np.empty(REPEATS)
-            for repeat in range(REPEATS):
-                search = replace(
-                    _search_of(task.search, self._drawn(even, task.search.rng), self.weight),
-                    n_init=min(task.search.n_init, FRESH),
-                )
-                one, several = (search.best([task.template] * k).value for k in (1, i + 1))
-                falls[repeat] = np.log(max(several, tiny) / max(one, tiny))
-            if fall >= falls.mean() - CLEAR_FALL * falls.std() * np.sqrt(1.0 + 1.0 / REPEATS):
+            if deadline.passed():
+                return True
+            falls = np.array(repeated(partial(once, even), REPEATS))
+            if fall >= falls.mean() - CLEAR_FALL * falls.std() * np.sqrt(1.0 + 1.0 / len(falls)):
                 return False
         return True
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.structures.structure import dense, weights
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,8 @@ def _evened(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> A
     """Losses times the shares won so far."""
     won = np.zeros(len(state.structures))
     for _ in range(loop.rule.opens()):
+        if deadline.passed():
+            break
         found = loop.rows.sum(loop.hard(state, loop.rule))
         history.append((len(history), found.value, np.inf))
         won = won + found.mass
@@ -61,6 +64,8 @@ def _driven(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> A
     """Winners learn rows and rivals are driven from them, until what wins stands still."""
     structures = list(state.structures)
     for _ in range(loop.rule.opens()):
+        if deadline.passed():
+            break
         at = replace(state, structures=structures)
         found = loop.rows.sum(_leaf(loop, at))
         history.append((len(history), found.value, np.inf))

@@ -49,6 +49,9 @@ PARAMETERS = """
     max_clusters : int
         The most tried.
     random_state : int, Generator, RandomState or None
+    time : float, optional
+        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
+        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
 """
 ATTRIBUTES = """
     Attributes
@@ -85,6 +88,7 @@ class _Named(DistanceModel):
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -95,6 +99,7 @@ class _Named(DistanceModel):
         self.penalty = penalty
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
 
 class KMedians(_Named):
@@ -155,10 +160,11 @@ class KPlanes(_Named):
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         super().__init__(
             n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, criterion=criterion, penalty=penalty,
-            max_clusters=max_clusters, random_state=random_state,
+            max_clusters=max_clusters, random_state=random_state, time=time,
         )  # fmt: skip
         self.q = q
 
@@ -228,6 +234,7 @@ class KGaussians(ClusterModel):
         criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.covariance = covariance
@@ -239,6 +246,7 @@ class KGaussians(ClusterModel):
         self.criterion = criterion
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
         return Gaussian(self.covariance, self.regularization), Nearest()
@@ -257,7 +265,7 @@ class Structures(DistanceModel):
     n_clusters : int, "auto" or None
         k; "auto" chooses by `criterion` among 1 to `max_clusters`. By default as many as structures are listed, and 2
         of one.
-    init, n_init, max_iter, tol, criterion, penalty, max_clusters, random_state
+    init, n_init, max_iter, tol, criterion, penalty, max_clusters, random_state, time
         As of `KLines`; of rules and structures with a likelihood, `tol` is per row.
 
     Attributes
@@ -294,6 +302,7 @@ class Structures(DistanceModel):
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.structure = structure
         self.assignment = assignment
@@ -306,6 +315,7 @@ class Structures(DistanceModel):
         self.penalty = penalty
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
     @available_if(lambda self: assignment_of(self.assignment).soft)
     def predict_proba(self, X: Any) -> Floats:

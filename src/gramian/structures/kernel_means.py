@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian.clusters import KnownRows
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.reading import point_weights, refuse_invalid
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.sample import seed_of
+from gramian.selection.shared import searching
 from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
 from gramian.solvers.eigen import eigen
 from gramian.structures.assignments import Nearest
@@ -103,7 +104,9 @@ class KernelFit:
             model.choice_.warn_at_boundary()
         else:
             starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
-            tries = (engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol) for _ in range(starts))
+            tries = [engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol)]
+            while len(tries) < starts and not deadline.passed():
+                tries.append(engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol))
             best = min(tries, key=lambda found: found.value)
         model._known = known = KnownRows.of(self.comparable(X))
         if (labels := known.together(best.labels, weight)) is not best.labels:
@@ -132,7 +135,8 @@ class KernelFit:
             search, Point(), criterion, model.max_clusters, model.penalty, float(engine.weight.sum()),
             getattr(points, "X", None), lambda X: engine.features(engine.kernel.points(X)),
         )  # fmt: skip
-        found = engine.along(min(int(model.max_clusters), used), model, rng)
+        with searching():
+            found = engine.along(min(int(model.max_clusters), used), model, rng)
         choice = choice_of(task, [replace(each, labels=each.labels[index]) for each in found])
         return found[choice.chosen - 1], choice
 
@@ -162,7 +166,7 @@ class KernelFit:
         model.solver_ = Solver("kernel alternation", engine.reason)
         if hasattr(model, "centers_"):
             del model.centers_
-        if not model.certificate_.holds:
+        if not model.certificate_.holds and not deadline.ended():
             warn_user(
                 f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would move "
                 f"lower the objective by {fewer:.2g} of it. Give a larger max_iter.",
@@ -236,7 +240,7 @@ class _Engine:
             new = losses.argmin(axis=1)
             new = np.where(losses[rows, new] < losses[rows, labels] * (1.0 - 1e-12), new, labels)
             done = bool((new == labels).all()) or fall <= tol
-            if done or iteration == max_iter:
+            if done or iteration == max_iter or (iteration and deadline.passed()):
                 break
             labels, before = self._filled(new, losses, k), value
         return _Found(labels, value, losses[rows, labels], norms, history, done)
@@ -251,6 +255,8 @@ class _Engine:
         """Fits for 1, 2, … clusters, as many as points differ: from the one before and one point more, or afresh."""
         found: list[_Found] = []
         for k in range(1, most + 1):
+            if found and deadline.passed():
+                break
             tries = [self.seeds(k, model.init, rng)] if not found else [self._extended(found[-1], rng)]
             afresh = 0 if model.init == "farthest" or k == 1 else min(int(model.n_init), FRESH) - 1
             tries += [self.seeds(k, model.init, rng) for _ in range(afresh)]

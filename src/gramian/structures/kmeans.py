@@ -12,6 +12,7 @@ from gramian.structures.assignments import WORDS, Assignment, Nearest
 from gramian.structures.kernel_means import KernelFit
 from gramian.structures.model import DistanceModel
 from gramian.structures.point import Point
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +42,9 @@ class KMeans(DistanceModel):
         middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
     max_clusters : int
     random_state : int, Generator, RandomState or None
+    time : float, optional
+        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
+        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
 
     Attributes
     ----------
@@ -81,6 +85,7 @@ class KMeans(DistanceModel):
         penalty: Any = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -92,6 +97,7 @@ class KMeans(DistanceModel):
         self.penalty = penalty
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
         return Point(), Nearest()
@@ -103,8 +109,12 @@ class KMeans(DistanceModel):
                 del self.kernel_
             super().fit(X, sample_weight=sample_weight)
         else:
-            KernelFit(self).fit(X, sample_weight)
+            self._fit_kernel(X, sample_weight)
         return self
+
+    @timed
+    def _fit_kernel(self, X: Any, sample_weight: Any) -> None:
+        KernelFit(self).fit(X, sample_weight)
 
     def _each(self, X: Any, f: Any) -> Any:
         if self.kernel is None:
@@ -149,7 +159,7 @@ class CompetitiveLearning(DistanceModel):
         Points at the start: with rule "rival" more than there are clusters, and the surplus leaves.
     rule : "plain", "frequency" or "rival"
         See `gm.structures.Nearest`, `FrequencySensitive` and `RivalPenalised`.
-    init, n_init, max_iter, tol, random_state
+    init, n_init, max_iter, tol, random_state, time
         As of `KMeans`.
 
     Attributes
@@ -174,6 +184,7 @@ class CompetitiveLearning(DistanceModel):
         max_iter: int = 300,
         tol: float = 0.0,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.rule = rule
@@ -182,6 +193,7 @@ class CompetitiveLearning(DistanceModel):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
         rule = parameters.choice("rule", self.rule, ("plain", "frequency", "rival"))

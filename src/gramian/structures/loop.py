@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from gramian import deadline
 from gramian.rows import Block, Rows
 from gramian.solvers.lloyd import EXACT
 from gramian.structures.assignments import Assignment, Nearest
@@ -196,13 +197,13 @@ class Loop:
         return state
 
     def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:
-        """Passes and refits until nothing changes, or the objective falls by no more than `tol`."""
+        """Passes and refits until nothing changes, the objective falls by no more than `tol`, or time is over."""
         history: History = []
         state = compete(self, state, history)
         found = self.divided(state)
         history.append((len(history), found.value, np.inf))
         iteration, measure, converged = 0, np.inf, False
-        while iteration < max_iter and not converged:
+        while iteration < max_iter and not converged and not (iteration and deadline.passed()):
             state = self.refit(state, found)
             before, found = found.value, self.divided(state)
             iteration += 1

@@ -99,6 +99,9 @@ class GaussianMixture(Mixture):
         What chooses k: by default the BIC.
     max_clusters : int
     random_state : int, Generator, RandomState or None
+    time : float, optional
+        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
+        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
 
     Attributes
     ----------
@@ -138,6 +141,7 @@ class GaussianMixture(Mixture):
         criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.covariance = covariance
@@ -149,6 +153,7 @@ class GaussianMixture(Mixture):
         self.criterion = criterion
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
         return Gaussian(self.covariance, self.regularization), Soft()
@@ -162,7 +167,7 @@ class StudentTMixture(Mixture):
     n_clusters : int or "auto"
     nu : float or "auto"
         Degrees of freedom of all clusters; "auto" estimates those of each, between 0.2 and 1000 (normal).
-    regularization, init, n_init, max_iter, tol, criterion, max_clusters, random_state
+    regularization, init, n_init, max_iter, tol, criterion, max_clusters, random_state, time
         As of `GaussianMixture`.
 
     Attributes
@@ -194,6 +199,7 @@ class StudentTMixture(Mixture):
         criterion: str = "auto",
         max_clusters: int = 10,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.nu = nu
@@ -205,6 +211,7 @@ class StudentTMixture(Mixture):
         self.criterion = criterion
         self.max_clusters = max_clusters
         self.random_state = random_state
+        self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
         return StudentT(self.nu, self.regularization), Soft()

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian._charted import Charted
 from gramian._outlying import Outlying
 from gramian.rows import Block, Rows, single_threaded_blas
@@ -25,6 +25,7 @@ from gramian.structures.restarts import Search
 from gramian.structures.shapes import units
 from gramian.structures.structure import dense, refuse_unusable, weights
 from gramian.summary import Summary
+from gramian.timed import timed
 from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -52,12 +53,14 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     criterion: Any
     max_clusters: Any
     random_state: Any
+    time: Any
 
     def _parts(self) -> tuple[Any, Assignment]:
         """The structure (or a list of them), and the rule."""
         raise NotImplementedError
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Fit to rows.
 
@@ -168,7 +171,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         self._set_attributes()
         if note:
             warn_user(note, PrecisionWarning)
-        if not self.certificate_.holds:
+        if not self.certificate_.holds and not deadline.ended():
             warn_user(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes (max_iter={self.max_iter}): one more "
                 f"would lower the objective by {outcome.change:.2g}, and tol is {tolerance:.2g}. Give a larger "
@@ -287,7 +290,8 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             "rows": np.bincount(self.labels_, weights=weight, minlength=self.n_clusters_),
         }
         facts = {"n": float(weight.sum()), "objective": self.objective_, "passes": self.n_iter_}
-        notes = [str(self.choice_)] if hasattr(self, "choice_") else []
+        notes = [self.certificate_.note] if self.certificate_.note else []
+        notes += [str(self.choice_)] if hasattr(self, "choice_") else []
         return Summary(type(self).__name__, table, facts, notes)
 
     def __sklearn_tags__(self) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian import deadline
 from gramian.rows import Rows
 from gramian.structures.assignments import Assignment
 from gramian.structures.information import bayes
@@ -50,6 +51,8 @@ class Search:
         shapes = trials > 1 and any(each.grows == "sample" and each.least(self.rows.d) > 1 for each in templates)
         found = None
         for trial in range(trials):
+            if trial and deadline.passed():
+                break
             afresh = trial > 0 or warm is None
             start = self.loop.seeds(templates, self.init, self.rng) if afresh else warm
             outcome = self.run(self.loop.start(start or []), min(self.max_iter, FEW) if shapes else self.max_iter)
