@@ -9,6 +9,7 @@ from scipy.optimize import linprog, minimize
 from sklearn.svm import LinearSVC
 
 import gramian as gm
+from gramian.objective.label_losses import SoftMargin
 from gramian.objective.losses import Loss
 from gramian.objective.penalties import Parts, Penalty
 from gramian.solvers import (
@@ -823,3 +824,22 @@ def test_rows_near_the_kink_decide_in_any_table(loss, seed):
     found, expected = fit_problem(problem, solver=NearRows()), fit_problem(problem, solver="interior")
     assert found.certificate.holds
     assert found.value == pytest.approx(expected.value, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", [L.Softmax(), SoftMargin(0.3)])
+@pytest.mark.parametrize(("d", "classes", "sparse"), [(4, 6, False), (30, 3, False), (40, 12, False), (4, 5, True)])
+def test_joint_hessian_is_that_of_each_row(loss, d, classes, sparse):
+    rng = np.random.default_rng(d)
+    n = 700
+    X, weight = rng.standard_normal((n, d)) + 2.0, rng.uniform(0.5, 2.0, n)
+    y = np.append(np.arange(classes), rng.integers(0, classes, n - classes)).astype(float)
+    problem = problem_of(sp.csr_array(X) if sparse else X, y, loss, weight=weight)
+    theta = rng.standard_normal((classes, d + 1))
+    Z = problem.standard(X)
+    f = Z @ theta.T
+    found = problem.at(theta, hessian=True)
+    h = loss.curvature(y, f) * weight[:, None, None]
+    hessian = np.einsum("nab,ni,nj->aibj", h, Z, Z).reshape(2 * (classes * (d + 1),)) / weight.sum()
+    assert np.allclose(found.hessian, hessian, rtol=1e-9, atol=1e-11)
+    assert np.isclose(found.value, weight @ loss.value(y, f) / weight.sum())
+    assert np.allclose(found.gradient, (loss.gradient(y, f) * weight[:, None]).T @ Z / weight.sum(), atol=1e-12)

@@ -96,9 +96,15 @@ class Softmax(Loss):
     def gradient(self, y: Floats, f: Floats) -> Floats:
         return _surprise(f, y.astype(int))[1]
 
+    def value_and_gradient(self, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+        return _surprise(f, y.astype(int))[:2]
+
     def curvature(self, y: Floats, f: Floats) -> Floats:
-        p = self.probabilities(f)
-        return p[:, :, None] * (np.eye(f.shape[1]) - p[:, None, :])
+        return _spread(self.probabilities(f))
+
+    def all(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+        value, g, p = _surprise(f, y.astype(int))
+        return value, g, _spread(p)
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         p = u + np.eye(u.shape[1])[y.astype(int)]
@@ -281,8 +287,7 @@ class SoftMargin(Loss):
         return _surprise(MultiHinge(self.margin)._lifted(y, f) / self.temperature, y.astype(int))[1]
 
     def curvature(self, y: Floats, f: Floats) -> Floats:
-        p = self.shares(y, f)
-        return self.steepness * p[:, :, None] * (np.eye(f.shape[1]) - p[:, None, :])
+        return self.steepness * _spread(self.shares(y, f))
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         p = np.maximum(u + np.eye(u.shape[1])[y.astype(int)], 0.0)
@@ -323,18 +328,32 @@ def _normal_density(u: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * np.clip(u, -40.0, 40.0) ** 2) / np.sqrt(2.0 * np.pi))
 
 
-def _surprise(f: Floats, own: NDArray[Any]) -> tuple[Floats, Floats]:
-    """−log p of the own class and its gradient, from the others' share: right to the last digit when that is small."""
+def _surprise(f: Floats, own: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+    """−log p of the own class, its gradient, and p.
+
+    From the others' share: right to the last digit when that is small.
+    """
     rows = np.arange(len(f))
-    g = f - f.max(axis=1, keepdims=True)
-    mine = g[rows, own]
-    np.exp(g, out=g)
-    share = g[rows, own]
-    g[rows, own] = 0.0
-    others = g.sum(axis=1)
+    p = f - f.max(axis=1, keepdims=True)
+    mine = p[rows, own]
+    np.exp(p, out=p)
+    share = p[rows, own]
+    p[rows, own] = 0.0
+    others = p.sum(axis=1)
     total = others + share
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         value = np.where(share > 1e-300, np.log1p(others / share), np.log(total) - mine)
-    g /= total[:, None]
+    p /= total[:, None]
+    g = p.copy(order="K")
+    p[rows, own] = share / total
     g[rows, own] = -others / total
-    return value, g
+    return value, g, p
+
+
+def _spread(p: Floats) -> Floats:
+    """diag p − p pᵀ of each row, (n, k, k), one entry of all rows after the other."""
+    p = p.T
+    found = -p[:, None] * p
+    each = np.arange(len(p))
+    found[each, each] += p
+    return found.transpose(2, 0, 1)

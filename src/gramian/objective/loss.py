@@ -70,9 +70,13 @@ class Loss(ABC):
         envelope = joint_envelope if f.ndim == 2 else scalar_envelope
         return envelope(self, y, f, step)
 
+    def value_and_gradient(self, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+        """Value and gradient at once, where work can be shared."""
+        return self.value(y, f), self.gradient(y, f)
+
     def all(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
         """Value, gradient and curvature at once, where work can be shared."""
-        return self.value(y, f), self.gradient(y, f), self.curvature(y, f)
+        return *self.value_and_gradient(y, f), self.curvature(y, f)
 
     def summed(self, y: Floats, f: Floats, w: Floats | None, curved: bool) -> tuple[Any, Any, Floats, Floats | None]:
         """Σ w value, Σ w |gradient|, and the gradients and curvatures times w, for f of one output.

@@ -58,8 +58,7 @@ class ClassRows(RowProducts):
         def of_block(block: Block) -> Floats:
             total, start = np.zeros((values.shape[1], problem.p, problem.p)), block.start
             for part, y, _ in problem.panels(block):
-                for k in range(values.shape[1]):
-                    total[k] += problem.weighted_gram(part, scaled[start : start + len(y), k])
+                total += problem.weighted_grams(part, np.ascontiguousarray(scaled[start : start + len(y)].T))
                 start += len(y)
             return total
 

@@ -78,17 +78,17 @@ class LandmarkProblem(Problem):
         values, sizes, products, totals = self.loss.swept(part, y, w, coef, offset)
         return values, sizes, np.column_stack([products, totals]) if self.intercept else products
 
-    def weighted_gram(self, part: Any, h: Floats) -> Floats:
-        Z = scratch("gram", len(h), self.p)
+    def _centred(self, part: Any) -> Floats:
+        Z = scratch("gram", part.shape[0], self.p)
         np.subtract(part, self.shift, out=Z[:, : self.d])
         if not self.sound:
             Z[:, : self.d] = self._under(Z[:, : self.d].T).T
         if self.intercept:
             Z[:, self.d] = 1.0
-        if (h < 0).any():
-            return np.asarray((Z * h[:, None]).T @ Z)
-        Z *= np.sqrt(h)[:, None]
-        return np.asarray(Z.T @ Z)
+        return Z
+
+    def _in_units(self, part: Any, found: Floats) -> Floats:
+        return found
 
     def standard(self, part: Any) -> Floats:
         return super().standard(self._under(part.T).T)

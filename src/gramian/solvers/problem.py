@@ -326,7 +326,7 @@ class Problem(Table):
             pulled = self.pull(part, g[:, None]).reshape(-1)
             return Sums(float(total), float(size), pulled, None if h is None else self.weighted_gram(part, h))
         if order == 1:
-            value, g, h = self.loss.value(y, f), self.loss.gradient(y, f), None
+            (value, g), h = self.loss.value_and_gradient(y, f), None
         else:
             value, g, h = self.loss.all(y, f)
         if w is not None:
@@ -334,17 +334,22 @@ class Problem(Table):
         size = float(np.abs(g).sum())
         total = float(value.sum() if w is None else w @ value)
         gradient = self.pull(part, g).reshape(-1)
-        if h is None:
-            return Sums(total, size, gradient, None)
-        return Sums(total, size, gradient, self._blocks(part, h if w is None else h * w[:, None, None]))
+        return Sums(total, size, gradient, None if h is None else self.joint_gram(part, h, w))
 
-    def _blocks(self, part: Any, h: Floats) -> Floats:
-        """The Hessian of several outputs: one weighted Gram matrix for each pair of them."""
-        found = np.empty((self.m, self.p, self.m, self.p))
-        for a in range(self.m):
-            for b in range(a + 1):
-                found[a, :, b, :] = self.weighted_gram(part, h[:, a, b])
-                found[b, :, a, :] = found[a, :, b, :].T
+    def joint_gram(self, part: Any, h: Floats, w: Floats | None = None) -> Floats:
+        """Σ w h ⊗ z zᵀ over prepared rows, (m p, m p), for h (n, m, m) whose rows sum to zero.
+
+        A Gram matrix for each pair of outputs, as the Laplacian of a graph: nothing cancels where a class is certain.
+        """
+        first, second = np.tril_indices(self.m, -1)
+        pairs = -h.transpose(1, 2, 0)[first, second]
+        if w is not None:
+            pairs *= w
+        found = np.zeros((self.m, self.p, self.m, self.p))
+        for a, b, gram in zip(first, second, self.weighted_grams(part, pairs), strict=True):
+            found[a, :, a] += gram
+            found[b, :, b] += gram
+            found[a, :, b] = found[b, :, a] = -gram
         return found.reshape(self.m * self.p, self.m * self.p)
 
     def sweep(self, part: Any, y: Floats, w: Floats | None, theta: Floats) -> tuple[Any, Any, Floats]:

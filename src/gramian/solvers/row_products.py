@@ -45,7 +45,8 @@ class RowProducts:
         return problem.settled(problem.rows.sum(of_block))
 
     def gram(self, values: Floats) -> Floats:
-        """Zᵀ diag(values) Z (p, p) for values (n,), or (m p, m p) for a matrix (m, m) of each row."""
+        """Zᵀ diag(values) Z (p, p) for values (n,), or (m p, m p) for a matrix (m, m) of each row,
+        whose rows sum to zero."""
         problem = self.problem
         size = problem.m * problem.p if values.ndim == 3 else problem.p
 
@@ -53,7 +54,7 @@ class RowProducts:
             total, start = np.zeros((size, size)), block.start
             for part, y, _ in problem.panels(block):
                 some = values[start : start + len(y)]
-                total += problem._blocks(part, some) if some.ndim == 3 else problem.weighted_gram(part, some)
+                total += problem.joint_gram(part, some) if some.ndim == 3 else problem.weighted_gram(part, some)
                 start += len(y)
             return total
 

@@ -1,5 +1,6 @@
 """Rows in the coordinates of a solver: predictions, sums of gradients and weighted Gram matrices, panel by panel."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,8 @@ class Table:
     def predictions(self, part: Any, theta: Floats) -> Floats:
         """f (n, m) of prepared rows."""
         coef, offset = self._coefficients(part, theta)
-        f = np.asarray(part @ coef.T)
+        # One output after the other: maxima and sums over outputs run on vectors.
+        f = np.asarray(part @ coef.T) if sp.issparse(part) or len(coef) == 1 else (coef @ part.T).T
         f += offset
         return f
 
@@ -155,23 +157,49 @@ class Table:
         """Σ h z zᵀ over prepared rows, (p, p); h may be negative."""
         if sp.issparse(part):
             return self._sparse_gram(part, h)
-        Z = scratch("gram", len(h), self.p)
+        Z = self._centred(part)
+        if (h < 0).any():
+            right = scratch("right", len(h), self.p)
+            np.multiply(Z, h[:, None], out=right)
+            return self._in_units(part, right.T @ Z)
+        Z *= np.sqrt(h)[:, None]
+        return self._in_units(part, Z.T @ Z)
+
+    def weighted_grams(self, part: Any, h: Floats) -> Floats:
+        """The same for several weights h (J, n): (J, p, p)."""
+        J, p = len(h), self.p
+        if p > 2 * J or sp.issparse(part):
+            return np.stack([self.weighted_gram(part, row) for row in h])
+        Z = np.ascontiguousarray(self._centred(part).T)
+        found = np.empty((J, p, p))
+        for low, high in _strips(p, PANEL_CELLS // Z.shape[1]):
+            products = scratch("products", sum(p - i for i in range(low, high)), Z.shape[1])
+            start = 0
+            for i in range(low, high):
+                np.multiply(Z[i:], Z[i], out=products[start : start + p - i])
+                start += p - i
+            sums, start = h @ products.T, 0
+            for i in range(low, high):
+                found[:, i, i:] = found[:, i:, i] = sums[:, start : start + p - i]
+                start += p - i
+        return self._in_units(part, found)
+
+    def _centred(self, part: Any) -> Floats:
+        """The rows of a Gram matrix, (n, p), in memory of this thread."""
+        Z = scratch("gram", part.shape[0], self.p)
         if self._raw(part):
             np.subtract(part, self.center, out=Z[:, : self.d])
         else:
             Z[:, : self.d] = part
         if self.intercept:
             Z[:, self.d] = 1.0
-        if (h < 0).any():
-            right = scratch("right", len(h), self.p)
-            np.multiply(Z, h[:, None], out=right)
-            found = right.T @ Z
-        else:
-            Z *= np.sqrt(h)[:, None]
-            found = Z.T @ Z
+        return Z
+
+    def _in_units(self, part: Any, found: Floats) -> Floats:
+        """Gram matrices (…, p, p) of centred rows, in these coordinates."""
         if self._raw(part):
-            found[: self.d] *= self.inverse[:, None]
-            found[:, : self.d] *= self.inverse
+            found[..., : self.d, :] *= self.inverse[:, None]
+            found[..., : self.d] *= self.inverse
         return found
 
     def _sparse_gram(self, X: Any, h: Floats) -> Floats:
@@ -186,3 +214,14 @@ class Table:
             found[self.d, : self.d] = found[: self.d, self.d] = pulled - total * c
             found[self.d, self.d] = total
         return found
+
+
+def _strips(p: int, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of the columns that cover them; those of one have at most so many products with later columns, or one."""
+    low, count = 0, 0
+    for i in range(p):
+        if count and count + p - i > most:
+            yield low, i
+            low, count = i, 0
+        count += p - i
+    yield low, p
