@@ -246,3 +246,10 @@ def test_what_is_wrong_is_said():
     X[3, 0] = np.nan
     with pytest.raises(ValueError, match="row 3"):
         gm.TSNE(perplexity=5).fit(X)
+
+
+def test_rows_without_clusters_do_not_meet():
+    X = np.random.default_rng(0).standard_normal((6000, 10))
+    model = gm.TSNE(max_iter=350).fit(X)
+    assert (model.embedding_.std(axis=0) > 1.0).all()
+    assert model.kl_ < 4.0
