@@ -19,7 +19,6 @@ def parameters_of(name):
 ESTIMATORS = sorted(name for name in gm.__all__ if hasattr(getattr(gm, name), "get_params"))
 TIMED = [name for name in ESTIMATORS if "time" in parameters_of(name)]
 CHOOSING = [name for name in TIMED if "alphas" in parameters_of(name)]
-LATER = ("gramian.spectral",)
 LEARNED = ("coef_", "dual_coef_", "intercept_", "centers_", "weights_", "embedding_", "labels_")
 
 
@@ -50,8 +49,7 @@ def fitted(model):
 
 
 def test_every_iterative_estimator_has_it():
-    lacking = {name for name in ESTIMATORS if "max_iter" in parameters_of(name)} - set(TIMED)
-    assert {name for name in lacking if not getattr(gm, name).__module__.startswith(LATER)} == set()
+    assert {name for name in ESTIMATORS if "max_iter" in parameters_of(name)} <= set(TIMED)
 
 
 @pytest.mark.parametrize("name", TIMED)
@@ -166,7 +164,7 @@ def test_a_kernel_machine_is_no_worse_than_none(looks, monkeypatch):
     assert model.objective_ <= np.abs(y - np.median(y)).mean() * (1 + 1e-4)
 
 
-CLUSTERS = [name for name in TIMED if "n_clusters" in parameters_of(name)]
+CLUSTERS = [name for name in TIMED if {"n_clusters", "max_iter"} <= set(parameters_of(name))]
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
@@ -210,3 +208,44 @@ def test_no_start_begins_after_the_time_is_over(name, monkeypatch):
         monkeypatch.setattr(kind, "seeds", lambda *given, seeds=seeds: starts.append(1) or seeds(*given))
     fitted(plain(name, n_init=10, time=1e-9))
     assert len(starts) == 1
+
+
+def test_maps_end_lower_than_they_began(monkeypatch):
+    for looks in (3, 10, 40):
+        monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+        model, said = fitted(plain("MDS", init="random", time=float(looks)))
+        assert "ended by time" in said[0]
+        assert model.history_[-1][1] < model.history_[0][1]
+        np.testing.assert_allclose(model.stress_, model.history_[-1][1])
+
+
+def test_half_of_the_time_of_a_map_of_neighbours_is_for_its_outline(monkeypatch):
+    from gramian.spectral.forces import Forces
+
+    seen, gradient = [], Forces.gradient
+    monkeypatch.setattr(Forces, "gradient", lambda self, Y, much: seen.append(much) or gradient(self, Y, much))
+    monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+    model, _ = fitted(plain("TSNE", time=100.0))
+    assert 0.3 < np.mean(np.array(seen) == 12.0) < 0.7
+    assert seen == sorted(seen, reverse=True)
+    assert model.n_iter_ == len(seen) < 100
+
+
+def test_engines_of_maps_that_can_be_ended(monkeypatch):
+    from gramian.spectral import tsne
+
+    with pytest.raises(ValueError, match="cannot be ended"):
+        plain("TSNE", engine="sklearn", time=1.0).fit(table(gm.TSNE())[0])
+    monkeypatch.setattr(tsne, "MOST_EXACT", 10)
+    assert fitted(plain("TSNE", time=1e-9))[0].engine_ == "exact"
+
+
+@pytest.mark.parametrize("cut", ["normalized", "ratio"])
+def test_eigenvectors_of_a_large_graph_end(cut):
+    X = np.random.default_rng(0).standard_normal((1200, 3))
+    with pytest.warns(gm.ConvergenceWarning, match="ended by time=1e-09") as caught:
+        model = gm.SpectralClustering(4, cut=cut, neighbors=10, time=1e-9).fit(X)
+    assert len(caught) == 1
+    assert model.certificate_.value > model.certificate_.tolerance
+    assert np.isfinite(model.embedding_).all()
+    assert len(model.predict(X[:5] + 0.01)) == 5

@@ -149,6 +149,8 @@ def test_opentsne_where_it_is_installed_and_asked_for(monkeypatch):
             asked.update(parameters)
 
         def fit(self, values):
+            for look in asked.get("callbacks", ()):
+                asked["looks"] = next(i for i in range(1, 9) if look(i * asked["callbacks_every_iters"], 1.0, values))
             return (1e4 * asked["initialization"]).view(Places)
 
     monkeypatch.setattr("gramian.spectral.tsne.find_spec", lambda name: object())
@@ -161,6 +163,10 @@ def test_opentsne_where_it_is_installed_and_asked_for(monkeypatch):
     assert asked["learning_rate"] == 40.0
     assert model.transform(X[:3]).shape == (3, 2)
     assert np.isfinite(model.kl_)
+    with pytest.warns(gm.ConvergenceWarning, match="ended by time=1e-09"):
+        ended = gm.TSNE(perplexity=5, engine="opentsne", time=1e-9).fit(X)
+    assert asked["looks"] == 1
+    assert ended.n_iter_ == asked["callbacks_every_iters"]
     with pytest.raises(ValueError, match="at most 2"):
         gm.TSNE(3, perplexity=5, engine="opentsne").fit(X)
     with pytest.raises(ValueError, match="a third of n - 1"):

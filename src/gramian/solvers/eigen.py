@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.rows import parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,7 @@ def eigen(A: Floats, count: int | None = None, *, smallest: bool = False, tol: f
     count = n if count is None else min(count, n)
     if n > SMALL and count <= KRYLOV_SHARE * n:
         found = krylov(matrix_times(A), n, count, tol=tol, smallest=smallest, max_products=n // 2)
-        if found.converged:
+        if found.converged or deadline.ended():
             return found
     return _dense(A, count, smallest)
 
@@ -116,7 +117,7 @@ def krylov(
 ) -> Eigen:
     """The largest (or smallest) eigenvalues of a symmetric matrix that is known by its products with vectors.
 
-    Block Lanczos, thickly restarted.
+    Block Lanczos, thickly restarted. A deadline ends it, once there are as many vectors as wanted.
 
     Parameters
     ----------
@@ -173,7 +174,8 @@ def krylov(
             stays = float(np.abs(B).max(initial=0.0)) <= max(100 * EPS, 0.1 * tol) * size
             full = m + Q.shape[1] > most
             unseen += b
-            if not (stays or full or m >= n or products >= limit or (m >= count and unseen >= LOOK)):
+            over = m >= count and deadline.passed()
+            if not (stays or full or m >= n or products >= limit or over or (m >= count and unseen >= LOOK)):
                 continue
             unseen, k = 0, min(count, m)
             theta, Y = np.linalg.eigh(T[:m, :m])
@@ -186,7 +188,7 @@ def krylov(
                 # A leaves the basis where it is, but others of its kind may be outside: random vectors will tell.
                 before, alone = alone, float(theta[:k].sum()) if m >= count else np.nan
                 done = done and abs(alone - before) <= tol * scale
-            if done or m >= n or products >= limit:
+            if done or m >= n or products >= limit or over:
                 break
             if full:
                 keep = min(max(count + width, int(KEPT * most)), m, most - Q.shape[1])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian import parameters
+from gramian import deadline, parameters
 from gramian._charted import Charted
 from gramian._outlying import Outlying
 from gramian.clusters import KnownRows, numbered
@@ -26,6 +26,7 @@ from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.reading import finite_numbers, taken
 from gramian.spectral.relaxation import Relaxation
 from gramian.summary import Summary
+from gramian.timed import timed
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -70,6 +71,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         Whether `affinity_` stays with the model.
     random_state : int, RandomState, Generator or None
         For the starts of k-means after the first.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         tol: float = 1e-6,
         keep_affinity: bool = False,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -136,8 +141,10 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.tol = tol
         self.keep_affinity = keep_affinity
         self.random_state = random_state
+        self.time = time
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SpectralClustering":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k = self._check()
@@ -315,9 +322,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         value = problem.residual(product[:, :k], U, values)
         self.cut_value_ = self.objective_ = graph.cut(labels, problem.degree, self.cut, product[:, k:])
         self.bound_ = float(max(k - values.sum(), 0.0) if self.cut == "normalized" else values.sum())
-        holds = value <= self.tol
+        holds = value <= self.tol and not deadline.ended()
         self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, None, None, "products")
-        if not holds:
+        if not holds and not deadline.ended():
             warn_user(
                 f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "
                 f"{self.tol:.3g}: the graph hardly tells its parts from one another. Give a larger tol, more "

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.spectral.forces import Forces
 
 Floats = NDArray[np.float64]
@@ -29,14 +30,19 @@ def lay_out(forces: Forces, start: Floats, *, exaggeration: float, rate: float, 
 
     Similarities are exaggerated at first, so that clusters find together, and no axis gets narrower than it began: all
     rows would meet where there are no clusters. Ends after max_iter steps, or where the
-    gradient is `tol` of the pull.
+    gradient is `tol` of the pull. Under a deadline the first half of the time is for exaggeration, at most.
     """
     Y, speed, gain = start.copy(), np.zeros_like(start), np.ones_like(start)
     history: list[tuple[int, float, float]] = []
     early = min(EARLY, max_iter)
     least = np.minimum(start.std(axis=0), NARROW)
-    steps = 0
+    steps, half = 0, 0.5 * (deadline.remaining() or 0.0)
     for steps in range(1, max_iter + 1):
+        if steps > 1 and deadline.passed():
+            steps -= 1
+            break
+        if half and (deadline.remaining() or 0.0) < half:
+            early = min(early, steps - 1)
         late = steps > early
         if steps == early + 1:
             speed, gain = np.zeros_like(start), np.ones_like(start)

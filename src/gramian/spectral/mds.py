@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from gramian import deadline
 from gramian.features.passes import refuse_too_large
 from gramian.kernels.distances import distances
 from gramian.kernels.points import Vectors
@@ -18,6 +19,7 @@ from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.spectral.embedding import Embedding, turned
+from gramian.timed import timed
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -55,6 +57,9 @@ class MDS(Embedding):
         Of "smacof": ends where the gradient of the stress is `tol` of the size of its terms.
     random_state : int, RandomState or Generator, optional
         For random starts.
+    time : float, optional
+        Seconds after which steps, and starts, end at the least stress so far, with a `ConvergenceWarning` and a
+        certificate that does not hold.
 
     Attributes
     ----------
@@ -98,6 +103,7 @@ class MDS(Embedding):
         max_iter: int = 1000,
         tol: float = 1e-6,
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -108,7 +114,9 @@ class MDS(Embedding):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.time = time
 
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "MDS":
         """Place the rows of X, or the things whose dissimilarities X are; y is ignored, as pipelines give it."""
         r = whole("n_components", self.n_components, low=1)
@@ -178,7 +186,7 @@ class MDS(Embedding):
         return self
 
     def _fit_smacof(self, values: Any, weight: Floats | None, r: int, steps: int, tol: float, kind: str) -> "MDS":
-        from gramian.spectral.smacof import Stress, minimise, placed
+        from gramian.spectral.smacof import Layout, Stress, minimise, placed
 
         n = values.shape[0]
         self._size = size = power_of_two(float(np.abs(values).max()))  # squares stay in range
@@ -188,7 +196,10 @@ class MDS(Embedding):
         w = None if weight is None else weight[used]
         delta = np.ascontiguousarray(whole_delta[np.ix_(used, used)])
         problem = Stress(delta, _pair_weights(self.weights, whole_delta, used, w))
-        tries = [minimise(problem, start, max_iter=steps, tol=tol) for start in self._starts(problem, w, used, n, r)]
+        tries: list[Layout] = []
+        for start in self._starts(problem, w, used, n, r):
+            if not tries or not deadline.passed():
+                tries.append(minimise(problem, start, max_iter=steps, tol=tol))
         best = min(tries, key=lambda one: one.stress)
         self._used, self._weight = used, np.ones(len(used)) if w is None else w
         places = turned(best.places, self._weight)
@@ -211,7 +222,7 @@ class MDS(Embedding):
         self.solver_ = Solver(
             "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"
         )
-        if value > tol:
+        if value > tol and not deadline.ended():
             warn_user(
                 f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and "
                 f"tol is {tol:.3g}: raise max_iter, or tol.",

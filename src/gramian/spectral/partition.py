@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.solvers.lloyd import Lloyd, lloyd, nearest
 from gramian.solvers.points import Points
 from gramian.solvers.seeding import plus_plus
@@ -41,7 +42,7 @@ def rounded(H: Floats, weight: Floats, lengths: Floats) -> tuple[Ints, Floats]:
         Z = np.eye(k)[labels] * weight[:, None]
         R = _rotation(H.T @ (Z / np.sqrt(np.maximum(Z.sum(axis=0), 1e-300))))
         before, labels = labels, (H @ R).argmax(axis=1)
-        if (labels == before).all():
+        if (labels == before).all() or deadline.passed():
             break
     return labels, R
 
@@ -62,6 +63,8 @@ def k_means(H: Floats, weight: Floats, first: Ints, n_init: int, rng: np.random.
     points, k = Points.of(H), H.shape[1]
     best: Lloyd | None = None
     for trial in range(n_init):
+        if trial and deadline.passed():
+            break
         start = _means(H, weight, first, k) if trial == 0 else H[plus_plus(points, weight, k, rng)]
         found = lloyd(points, weight, start, max_iter=ROUNDS)
         if best is None or found.objective < best.objective * (1.0 - 1e-12):

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian import deadline
 from gramian.solvers.eigen import Eigen, Times, eigen, krylov
 from gramian.spectral.graph import Graph
 
@@ -106,7 +107,7 @@ def _largest(times: Times, n: int, count: int, tol: float) -> Eigen:
     if n > SMALL and count <= n // 3:
         most = max(ROUNDS * (count + BLOCK), n)
         found = krylov(times, n, count, tol=0.2 * tol, block=BLOCK, basis=2 * count + BASIS, max_products=most)
-        if found.converged or n > WHOLE:
+        if found.converged or n > WHOLE or deadline.ended():
             return found
     A = times(np.eye(n))
     return eigen(0.5 * (A + A.T), count)

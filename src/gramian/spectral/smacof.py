@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from gramian import deadline
 from gramian.compiled import njit
 from gramian.rows import parallel_map
 
@@ -78,7 +79,7 @@ class Stress:
 
 
 def minimise(problem: Stress, start: Floats, *, max_iter: int, tol: float) -> Layout:
-    """From a start to a stationary point; the stress never rises.
+    """From a start to a stationary point, or until time is over; the stress never rises.
 
     Once near, steps are extrapolated from those before (Anderson), and an extrapolation that does not lower the stress
     is taken back.
@@ -91,7 +92,7 @@ def minimise(problem: Stress, start: Floats, *, max_iter: int, tol: float) -> La
     rounding = ROUNDING * problem.at(np.zeros_like(Y))[0]
     past: list[tuple[Floats, Floats]] = []
     for iteration in range(1, max_iter + 1):
-        if measure <= tol:
+        if measure <= tol or (iteration > 1 and deadline.passed()):
             break
         past = [*past[-MEMORY:], (Y, after)] if measure <= NEAR else []
         tried = _extrapolated(past) if len(past) > 1 else after

@@ -11,17 +11,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gramian import deadline
 from gramian.parameters import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.spectral.classical import of_rows, power_of_two
 from gramian.spectral.embedding import Embedding
+from gramian.timed import timed
 
 Floats = NDArray[np.float64]
 ENGINES = ("auto", "exact", "sklearn", "opentsne")
 STARTS = ("pca", "random")
 MOST_EXACT = 10_000  # rows up to which all pairs are cheaper than a tree
 SMALL = 1e-4  # spread of the start
+EVERY = 10  # steps of openTSNE between two looks at the clock
 INSTALL = 'engine="opentsne" needs openTSNE, which is not installed: pip install "gramian[embedding]"'
 
 
@@ -59,9 +62,12 @@ class TSNE(Embedding):
     engine : "auto", "exact", "sklearn" or "opentsne"
         "exact": the forces of all pairs, compiled, n² a step; "sklearn": scikit-learn's Barnes–Hut tree, which groups
         far rows; "opentsne": openTSNE (extra `embedding`), which also places new rows, and whose sums depend on the
-        number of threads; "auto": exact up to 10,000 rows, then scikit-learn.
+        number of threads; "auto": exact up to 10,000 rows and with `time`, else scikit-learn.
     random_state : int, RandomState or Generator, optional
         For the random start.
+    time : float, optional
+        Seconds after which the descent ends where it is, with a `ConvergenceWarning` and a certificate that does not
+        hold; at most half of them are for exaggeration (engine "exact"). scikit-learn's descent cannot be ended.
 
     Attributes
     ----------
@@ -98,6 +104,7 @@ class TSNE(Embedding):
         init: Any = "pca",
         engine: str = "auto",
         random_state: Any = None,
+        time: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
@@ -108,7 +115,9 @@ class TSNE(Embedding):
         self.init = init
         self.engine = engine
         self.random_state = random_state
+        self.time = time
 
+    @timed
     def fit(self, X: Any, y: Any = None) -> "TSNE":
         """Lay out the rows of X; y is ignored, as pipelines give it."""
         r = whole("n_components", self.n_components, low=1)
@@ -122,6 +131,11 @@ class TSNE(Embedding):
         elif rate != "auto":
             raise ValueError(f'learning_rate is {rate!r}; it must be "auto" or a number above 0.')
         engine = choice("engine", self.engine, ENGINES)
+        if engine == "sklearn" and self.time is not None:
+            raise ValueError(
+                f'time is {self.time!r}, and engine="sklearn" cannot be ended before max_iter steps: give '
+                'engine="exact" or "opentsne".'
+            )
         values, _ = self._read(X, fitting=True)
         n = values.shape[0]
         if n == 1:
@@ -132,7 +146,7 @@ class TSNE(Embedding):
                 f"least 1 and below {n}. Give another perplexity, or more rows."
             )
         rate = max(n / exaggeration / 4.0, 50.0) if isinstance(rate, str) else float(rate)
-        self.engine_ = _engine(engine, n, r, perplexity)
+        self.engine_ = _engine("exact" if engine == "auto" and self.time is not None else engine, n, r, perplexity)
         # Squares of distances stay in range, and keep their digits where the mean is far from zero.
         self._size = power_of_two(float(np.abs(values).max()))
         self._middle = 0.0 if sp.issparse(values) else (values / self._size).mean(axis=0)
@@ -200,15 +214,23 @@ class TSNE(Embedding):
     ) -> None:
         from gramian.spectral.exact import EARLY
 
+        taken = [0]
+
+        def look(*_: Any) -> bool:
+            taken[0] += EVERY
+            return deadline.passed()
+
+        ending = {} if self.time is None else {"callbacks": [look], "callbacks_every_iters": EVERY}
         inner = import_module("openTSNE").TSNE(
             n_components=start.shape[1], perplexity=perplexity, early_exaggeration=exaggeration,
             # its gradient lacks the factor 4; its own choice grows when the exaggeration ends
             learning_rate="auto" if self.learning_rate == "auto" else 4.0 * rate, early_exaggeration_iter=EARLY,
             n_iter=steps - EARLY, initialization=start,
-            neighbors="exact", n_jobs=thread_count(), random_state=0,
+            neighbors="exact", n_jobs=thread_count(), random_state=0, **ending,
         )  # fmt: skip
         self._map = inner.fit(values)
         self.solver_ = Solver("openTSNE", "asked for; it places new rows too")
+        steps = taken[0] if deadline.ended() else steps
         self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 
     def _forces(self, values: Any, perplexity: float) -> Any:
