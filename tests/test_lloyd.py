@@ -5,6 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import gramian as gm
+from gramian import compiled
 from gramian.solvers.lloyd import lloyd, nearest, own
 from gramian.solvers.points import Points
 from gramian.solvers.seeding import by_weight, farthest, plus_plus
@@ -284,3 +285,41 @@ def test_rows_closer_than_single_precision_are_told_apart():
     found = lloyd(np.repeat(X, 3, axis=0), None, X)
     assert found.labels.tolist() == np.repeat(np.arange(4), 3).tolist()
     assert found.objective == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["normal", "grid", "duplicates", "offset", "single", "extreme", "transposed"])
+@pytest.mark.parametrize(("n", "d", "k"), [(12, 1, 3), (150, 4, 3), (300, 9, 8), (90, 2, 40)])
+def test_small_tables_without_compiled_loops(n, d, k, kind, weighted, monkeypatch):
+    rng = np.random.default_rng([n, len(kind)])
+    X = blobs(rng, n, d, k, 2.0)
+    if kind == "grid":
+        X = np.rint(X)
+    elif kind == "duplicates":
+        X = X[rng.integers(0, n // 3, n)]
+    elif kind == "offset":
+        X += 1e8
+    elif kind == "single":
+        X = X.astype(np.float32)
+    elif kind == "extreme":
+        X *= 1e150
+    elif kind == "transposed":
+        X = np.asfortranarray(X)[::-1]
+    weight = rng.integers(0, 3, n) * rng.random(n) if weighted else None
+    answers = []
+    for small in (compiled.SMALL, 0):
+        monkeypatch.setattr(compiled, "SMALL", small)
+        rows = plus_plus(X, weight, k, np.random.default_rng(0))
+        start = np.concatenate([X[rows[:-1]], X[rows[:1]]]).astype(float)
+        answers.append((rows, lloyd(X, weight, start), lloyd(X, weight, start, max_iter=2), *nearest(X, start)))
+    (rows, whole, two, labels, away), (rows_c, whole_c, two_c, labels_c, away_c) = answers
+    np.testing.assert_array_equal(rows, rows_c)
+    np.testing.assert_array_equal(labels, labels_c)
+    np.testing.assert_allclose(away, away_c, rtol=1e-12)
+    spread = np.ptp(X, axis=0).max()
+    for numpy, loops in ((whole, whole_c), (two, two_c)):
+        np.testing.assert_array_equal(numpy.labels, loops.labels)
+        np.testing.assert_allclose(numpy.centers, loops.centers, rtol=1e-12, atol=1e-12 * spread)
+        np.testing.assert_allclose(numpy.mass, loops.mass, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(numpy.history, loops.history, rtol=1e-12, atol=1e-12 * spread**2)
+        assert (numpy.iterations, numpy.converged) == (loops.iterations, loops.converged)

@@ -6,6 +6,13 @@ from typing import Any
 import numba
 from numba import types
 
+SMALL = 2**15  # numbers of a loop that NumPy goes through about as fast
+
+
+def is_small(numbers: int) -> bool:
+    """Whether an array of so many numbers is not worth the seconds that a compilation takes."""
+    return 0 < numbers <= SMALL
+
 
 def njit(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit`, whose functions are not compiled again for constants given by other compiled functions.

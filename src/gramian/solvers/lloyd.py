@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import deadline
+from gramian.compiled import is_small
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.assignment import AT_ONCE, FAR, assign_again, assign_all
 from gramian.solvers.cluster_sums import add_all, add_moved, between_centers, nearer, own_squares
@@ -116,6 +117,7 @@ class _Work:
     S: Floats = field(default_factory=lambda: np.empty((0, 0)))
     T: Floats = field(default_factory=lambda: np.empty((0, 0)))
     history: list[float] = field(default_factory=list)
+    small: Floats | None = None  # rows in the coordinates of the centres, where NumPy is as fast as compiled loops
     _variance: float | None = None
 
     @classmethod
@@ -132,7 +134,11 @@ class _Work:
         w = np.empty(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         single = np.empty((2, n), dtype=np.float32)
         parts = list(pairwise(ends))
-        return cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
+        work = cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
+        if is_small(n * C.size):
+            with np.errstate(over="ignore", invalid="ignore"):
+                work.small = points.inside(points.X)
+        return work
 
     def assign(self) -> int:
         """Every row to its nearest centre, and the sums of the clusters; the number of rows with a new label."""
@@ -154,6 +160,9 @@ class _Work:
 
     def search(self) -> int:
         """The nearest centre of every row."""
+        if self.small is not None:
+            self.label[:] = _squares(self.small[:, None] - self.C).argmin(axis=1)
+            return len(self.label)
         given = self._given()
         parallel_map(lambda t: assign_all(*given, self.label, self.upper, self.lower, *t), self.parts)
         return len(self.label)
@@ -172,6 +181,16 @@ class _Work:
     def _search_again(self, afresh: bool) -> int:
         """The same after centres have moved a little; changes of the sums where they are not added up afresh."""
         assert self.move is not None
+        if self.small is not None:
+            before = self.label.copy()
+            self.search()
+            moved = np.flatnonzero(before != self.label)
+            if not afresh and len(moved):
+                for label, sign in ((before, -1.0), (self.label, 1.0)):
+                    S, T = self._sums(self.small[moved], moved, label[moved], self.pivot)
+                    self.S += sign * S
+                    self.T += sign * T
+            return len(moved)
         p, given = self.points, self._given()
         between, apart = self._between()
         order = np.argsort(self.move, kind="stable")
@@ -213,6 +232,10 @@ class _Work:
     def _add_up(self) -> None:
         """The sums of the clusters about their centres."""
         p, (k, d) = self.points, self.C.shape
+        if self.small is not None:
+            self.S, self.T = self._sums(self.small, slice(None), self.label, self.C)
+            self.pivot = self.C
+            return
 
         def part(ends: tuple[int, int]) -> tuple[Floats, Floats]:
             sums = np.zeros((k, d)), np.zeros((k, 3))
@@ -221,6 +244,16 @@ class _Work:
 
         found = parallel_map(part, self.parts)
         self.S, self.T, self.pivot = sum(s for s, _ in found), sum(t for _, t in found), self.C
+
+    def _sums(self, rows: Floats, index: Any, label: Labels, pivot: Floats) -> tuple[Floats, Floats]:
+        """The sums of few rows in the order in which compiled loops add them up."""
+        k, d = pivot.shape
+        w = self.weight[index] if len(self.weight) else np.ones(len(rows))
+        away = rows - pivot[label]
+        places = (label[:, None] * d + np.arange(d)).ravel()
+        S = np.bincount(places, (w[:, None] * away).ravel(), minlength=k * d).reshape(k, d)
+        T = [np.bincount(label, each, minlength=k) for each in (w * _squares(away), w, 1.0 * (w > 0))]
+        return S, np.stack(T, axis=1)
 
     def update(self) -> None:
         """Every centre to the mean of its rows."""
@@ -243,11 +276,16 @@ class _Work:
             if not squares[row] > 0:
                 break
             new[j] = p.inside(p.X[row])
+            if self.small is not None:
+                np.minimum(squares, _squares(self.small - new[j]), out=squares)
+                continue
             given = p.X, p.origin, p.scale, new, int(j)
             parallel_map(partial(_look_at, given, squares), self.parts)
 
     def squares(self) -> Floats:
         """‖x − c‖² of every row and the centre of its label."""
+        if self.small is not None:
+            return _squares(self.small - self.C[self.label])
         p, out = self.points, np.empty(len(self.label))
         parallel_map(lambda t: own_squares(p.X, p.origin, p.scale, self.C, self.label, *t, out), self.parts)
         return out
@@ -281,6 +319,11 @@ class _Work:
         self.assign()
         change = (self.history[-2] - self.history[-1]) / unit / unit
         return Lloyd(centers, labels, history[-1], history, iterations, converged, mass, change)
+
+
+def _squares(away: Floats) -> Floats:
+    """‖x‖² over the last axis."""
+    return np.asarray((away * away).sum(axis=-1))
 
 
 def _look_at(given: tuple[Any, ...], squares: Floats, ends: tuple[int, int]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import is_small, njit
 from gramian.rows import parallel_map, thread_count
 from gramian.solvers.assignment import AT_ONCE, LANES, fill
 from gramian.solvers.cluster_sums import square_apart
@@ -59,6 +59,9 @@ class NearestSeed:
 
     def gains(self, new: NDArray[np.float32]) -> Floats:
         """By how much each of the new seeds would lower the sum."""
+        if self._small(new):
+            less = np.maximum(self.squares[:, None] - self._apart(new), 0.0)
+            return np.asarray((self.weight[:, None] * less if len(self.weight) else less).sum(axis=0, dtype=np.float64))
         found = np.zeros((len(self.sums), -(-len(new) // AT_ONCE) * AT_ONCE))
         given = self.Z.view(np.complex128), self.weight, _fours(new), self._limit(new), self.squares, self.owner, found
         parallel_map(lambda t: _gains(*given, *t), self.parts())
@@ -67,10 +70,27 @@ class NearestSeed:
     def look(self, count: int) -> None:
         """The rows look at the seeds up to `count` that they do not know."""
         new = self.seeds[self.known : count]
-        if len(new):
+        if self._small(new):
+            away = self._apart(new)
+            owner = away.argmin(axis=1)
+            least = away[np.arange(len(owner)), owner]
+            nearer = (least < self.squares) if self.known else np.ones(len(owner), dtype=bool)
+            self.squares[nearer], self.owner[nearer] = least[nearer], self.known + owner[nearer]
+            self.add_up(self.squares.astype(np.float64))
+            self.known = count
+        elif len(new):
             given = self.Z.view(np.complex128), self.weight, _fours(new), self.known, self._limit(new)
             parallel_map(lambda t: _nearer(*given, self.squares, self.owner, self.sums, *t), self.parts())
             self.known = count
+
+    def _small(self, new: NDArray[np.float32]) -> bool:
+        return is_small(self.Z.size * len(new))
+
+    def _apart(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Squared distances of all rows to some seeds."""
+        away = self.Z[:, None] - new
+        away *= away
+        return np.asarray(away.sum(axis=2))
 
     def still(self, rows: Index, count: int) -> Floats:
         """What is left of the squares of some rows after a look at all seeds, as a share of what is known."""

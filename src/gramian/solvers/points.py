@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import is_small, njit
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,12 @@ class Points:
         n, d = X.shape
         size = max(PANEL // max(d, 1), 1)
         starts = range(0, n, size)
-        found = parallel_map(lambda i: _ends(X[i : i + size], 1.0 / n), starts)
+        small = is_small(n * d)
+        found = (
+            [(X.min(axis=0), X.max(axis=0), (X * np.float64(1.0 / n)).sum(axis=0))]
+            if small
+            else parallel_map(lambda i: _ends(X[i : i + size], 1.0 / n), starts)
+        )
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         mean = np.clip(np.sum([f[2] for f in found], axis=0), low, high)
         if centers is not None:
@@ -46,7 +51,11 @@ class Points:
         origin = np.where(np.isfinite(origin), origin, 0.0)
         most = float(np.maximum(high - origin, origin - low).max(initial=0.0))
         scale = float(np.ldexp(1.0, int(np.clip(-np.frexp(most)[1], -1000, 1000)))) if 0 < most < np.inf else 1.0
-        Z = np.empty((n, -(-d // 4) * 4), dtype=np.float32)
+        Z = np.zeros((n, -(-d // 4) * 4), dtype=np.float32)
+        if small:
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z[:, :d] = (X - origin) * scale
+            return cls(X, Z, origin, scale)
         parallel_map(lambda i: _moved(X[i : i + size], origin, scale, Z[i : i + size]), starts)
         return cls(X, Z, origin, scale)
 
