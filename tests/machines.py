@@ -52,7 +52,7 @@ def environment(kind: str) -> Path:
 
 
 def run(cell: str, arguments: list[str]) -> tuple[int, int, list[str]]:
-    """Passed, failed, and the last lines of a cell that failed."""
+    """Passed, failed, and the names of what failed."""
     python = environment(cell) if cell in ("oldest", "newest") else Path(sys.executable)
     with tempfile.TemporaryDirectory() as cache:
         variables = {**os.environ, **CELLS[cell], "PYTHONPATH": f"{ROOT}/src:{ROOT}/tests"}
@@ -67,7 +67,8 @@ def run(cell: str, arguments: list[str]) -> tuple[int, int, list[str]]:
     failed = counts.get("failed", 0) + counts.get("error", 0)
     if done.returncode and not failed:
         failed = 1
-    return counts.get("passed", 0), failed, lines[-30:] + done.stderr.splitlines()[-10:] if failed else []
+    named = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    return counts.get("passed", 0), failed, (named or lines)[-30:] + done.stderr.splitlines()[-10:] if failed else []
 
 
 def main() -> int:
@@ -78,13 +79,12 @@ def main() -> int:
     if unknown:
         print(f"No cell {unknown[0]!r}; there are {', '.join(CELLS)}.")
         return 2
-    table, details = [], []
+    table = []
     for cell in cells:
         passed, failed, lines = run(cell, arguments)
         table.append(f"{cell:12} {passed:7} {failed:7}")
-        details += lines
-        print(table[-1], flush=True)
-    print("\n".join([*details, "", f"{'cell':12} {'passed':>7} {'failed':>7}", *table]))
+        print("\n".join([table[-1], *lines]), flush=True)
+    print("\n".join(["", f"{'cell':12} {'passed':>7} {'failed':>7}", *table]))
     return int(any(int(line.split()[2]) for line in table))
 
 

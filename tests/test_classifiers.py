@@ -51,7 +51,10 @@ def objective(model, X, y, alpha=0.0, l1=0.0, l2=1.0, w=None):
 
 def sister(C, l1_ratio=0.0, **more):
     solver = "saga" if l1_ratio else "lbfgs"
-    return Sister(C=C, l1_ratio=l1_ratio, solver=solver, tol=1e-10 if l1_ratio == 0 else 1e-8, max_iter=20_000, **more)
+    model = Sister(C=C, solver=solver, tol=1e-10 if l1_ratio == 0 else 1e-8, max_iter=20_000, **more)
+    if model.penalty == "deprecated":  # scikit-learn 1.8
+        return model.set_params(l1_ratio=l1_ratio)
+    return model.set_params(penalty="elasticnet", l1_ratio=l1_ratio) if l1_ratio else model
 
 
 # optima

@@ -64,6 +64,7 @@ def test_polynomials_of_unscaled_columns():
         assert model.certificate_.value <= model.certificate_.tolerance
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy's solver
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("twice", [True, False])
 def test_interior_point_meets_a_general_solver(balanced, twice):

@@ -29,12 +29,12 @@ class Noise(NamedTuple):
 def noise_variance(sample: Sample) -> Noise:
     """Variance of the noise σ² in y = f(x) + ε, for an f of which nothing is known but that it is smooth.
 
-    From rows with equal features where there are enough: their variance within groups, which has no bias; weights do
-    not count there. Else from normalised residuals of local lines: the nearest 2(d + 1) rows predict each row by least
-    squares, r = y − Σ a_j y_j, and σ² is the mean of r² / (1 + Σ a_j²). That is right on average for a linear f;
-    curvature over the neighbourhood is taken for noise. Where the rows are too few for lines, half the mean squared
-    difference to the nearest row, which takes slope for noise too. Features are compared in units of their standard
-    deviations; targets are averaged.
+    From rows with equal features where there are enough, or no others: their variance within groups, which has no
+    bias; weights do not count there. Else from normalised residuals of local lines: the nearest 2(d + 1) rows
+    predict each row by least squares, r = y − Σ a_j y_j, and σ² is the mean of r² / (1 + Σ a_j²). That is right on
+    average for a linear f; curvature over the neighbourhood is taken for noise. Where the rows are too few for
+    lines, half the mean squared difference to the nearest row, which takes slope for noise too. Features are
+    compared in units of their standard deviations; targets are averaged.
 
     Cost: a nearest-neighbour search, and O(d³) for each of at most 5,000 rows.
     """
@@ -46,7 +46,7 @@ def noise_variance(sample: Sample) -> Noise:
         groups = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
         sizes = np.bincount(groups)
         free = n - len(sizes)
-        if free >= REPEATED:
+        if free >= REPEATED or free == n - 1 > 0:
             means = np.stack([np.bincount(groups, column) / sizes for column in y.T], axis=1)
             return Noise(
                 float(((y - means[groups]) ** 2).mean(axis=1).sum() / free),

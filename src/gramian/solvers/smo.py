@@ -26,6 +26,7 @@ PATIENCE = 8  # rounds between two looks at which rows are settled
 LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger share is nearly all of them
 STALLED = 0.7  # of the violation left between two looks in double precision
 MOST_FREE = 1000  # variables whose equations are solved at the end
+FEW_FREE = 200  # and are so even where the gap is within its tolerance
 LANES = 64  # of which each has its best variable: loops over them run on vectors
 FAR = 1e150  # where what may not move stands in a comparison
 NO_CURVE = 1e-12  # of the mean of k(x, x)
@@ -168,9 +169,11 @@ def until_gap(
         found = minimise(dual, rows, start, tol=eps, max_rounds=max_rounds, max_steps=steps, polish=False)
         rounds, steps = rounds + found.rounds, steps - found.steps
         value, gap = judge(found)
-        if gap > tol and not deadline.passed():
-            found = polished(dual, rows, found)
-            value, gap = judge(found)
+        if not deadline.passed() and (gap > tol or _few_free(dual, found)):
+            better = polished(dual, rows, found)
+            again = judge(better)
+            if again[1] <= max(gap, tol):
+                found, (value, gap) = better, again
         if gap <= tol or eps < least or found.violation > eps or steps <= 0:
             if gap > tol and rows.n <= FEW and not deadline.passed():
                 other = by_interior_point(dual, rows)
@@ -248,6 +251,11 @@ def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
         return found
     offset = 0.5 * (top + bottom) if dual.balanced else 0.0
     return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps, found.exact)
+
+
+def _few_free(dual: Dual, found: Found) -> bool:
+    """Whether so few variables are within their bounds that their equations cost less than the steps did."""
+    return int(((found.beta > dual.low) & (found.beta < dual.high)).sum()) <= FEW_FREE
 
 
 def _within_room(K: Floats, right: Floats, low: Floats, high: Floats, balanced: bool) -> Floats | None:
