@@ -1,6 +1,7 @@
 """The choice of alpha: every score against its own fit, leave-one-out against leaving one out, splitters and rules."""
 
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 import gramian as gm
+from gramian.selection.strength import Strength
 
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
 
@@ -61,6 +63,11 @@ def by_hand(model, X, y, alphas, splits, w=None):
                 )
             table[a, k] = loss_of(fitted, X[test], y[test], None if w is None else w[test])
     return table
+
+
+def forbidden_refits():
+    """A search that fits a fold by itself fails."""
+    return mock.patch.object(Strength, "_path", side_effect=AssertionError)
 
 
 def splits_of(cv, X, y):
@@ -480,3 +487,37 @@ def test_fold_scores_are_those_of_exact_solutions():
     model = gm.Regressor(alphas=4, cv=3).fit(X, y)
     exact = gm.Ridge(alphas=model.scores_.alphas, cv=3).fit(X, y)
     np.testing.assert_allclose(model.scores_.folds, exact.scores_.folds, rtol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "no intercept", "rows left out", "outliers", "units"])
+def test_scores_of_huber_are_those_of_separate_fits(kind):
+    """The folds share their passes, and each has the coefficients and the scale of its own fit."""
+    rng = np.random.default_rng(43)
+    X = rng.normal([0, 5, 0, 0], size=(310, 4))
+    y = X @ rng.standard_normal(4) + rng.standard_t(2, size=310)
+    w = rng.integers(0, 3, 310).astype(float) if kind == "weights" else np.ones(310)
+    if kind == "outliers":
+        y[::7] += 1e4 * rng.standard_normal(45)
+        X[3] *= 1e3
+    if kind == "units":
+        X, y = X * [1e-8, 1e6, 1, 1e3], 1e-5 * y
+    cv = ShuffleSplit(5, test_size=0.2, random_state=0) if kind == "rows left out" else gm.selection.KFold(4)
+    model = gm.Regressor(gm.losses.Huber(1.1), fit_intercept=kind != "no intercept")
+    alphas = np.geomspace(10.0, 1e-6, 8)
+    with forbidden_refits():
+        found = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w).scores_.folds
+    for k, (train, test) in enumerate(cv.split(X)):
+        for a, alpha in enumerate(alphas):
+            one = clone(model).set_params(alpha=alpha, tol=1e-11).fit(X[train], y[train], sample_weight=w[train])
+            u = np.abs(y[test] - one.predict(X[test])) / one.scale_
+            loss = np.where(u <= 1.1, u**2, 2.2 * u - 1.1**2)
+            assert found[a, k] == pytest.approx(one.scale_ * (1.0 + w[test] @ loss / w[test].sum()), rel=1e-7)
+
+
+def test_scores_of_huber_without_noise():
+    """Where the scale vanishes, each fold is fitted alone."""
+    X = np.random.default_rng(44).standard_normal((60, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    scores = gm.Regressor("huber", alphas=[1e-3, 1e-13], cv=3).fit(X, y).scores_
+    assert np.isfinite(scores.folds).all()
+    assert (scores.folds[1] < 1e-6).all()

@@ -14,6 +14,7 @@ from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_kink import FoldKink, kinks_shared
 from gramian.selection.fold_newton import FoldNewton
+from gramian.selection.fold_scale import FoldScale, scales_shared
 from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
@@ -133,7 +134,7 @@ class Strength:
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
         self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
         self.losses = Limited(self._losses)
-        self.together: dict[int, FoldNewton | FoldSoftmax | FoldKink] = {}
+        self.together: dict[int, FoldNewton | FoldSoftmax | FoldKink | FoldScale] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
@@ -221,12 +222,14 @@ class Strength:
                 return found
         return self._refits(number, alphas)
 
-    def _together(self, number: int, problem: Problem) -> FoldNewton | FoldSoftmax | FoldKink | None:
+    def _together(self, number: int, problem: Problem) -> FoldNewton | FoldSoftmax | FoldKink | FoldScale | None:
         """The models of all folds in the same passes, where there is a way."""
         if self.loo or not isinstance(self.solver, str) or self.solver not in ("auto", "newton", "newton-cg"):
             return None
         if kinks_shared(problem) and self.solver == "auto":
             return FoldKink(problem, self.plans, lambda index, alpha: self._alone(number, index, alpha))
+        if self.solver == "auto" and scales_shared(problem, 1 + sum(each.count for each in self.plans)):
+            return FoldScale(problem, self.plans)
         if stackable(problem) and self.solver != "newton":
             return FoldSoftmax(problem, self.plans)
         if problem.m == 1 and self._approximable(problem) and self.solver != "newton-cg":
