@@ -716,3 +716,20 @@ def test_logistic_kernels_are_judged_nearly_as_exact_fits_judge_them():
     exact = gm.LogisticRegression(kernel=model.kernel_, alphas=4, cv=3).fit(Z, label)
     np.testing.assert_array_equal(model.dual_coef_, exact.dual_coef_)
     assert exact.scores_.mean[exact.scores_.chosen] == pytest.approx(chosen, rel=0.05)
+
+
+def test_every_row_may_be_outside():
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    model = gm.OneClassSVM(nu=1.0).fit(X)
+    assert model.offset_ == pytest.approx(model.score_samples(X).max(), rel=1e-6)
+    assert (model.predict(X) == 1).sum() == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pairs_of_classes_of_which_one_is_left_out(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((15, 3)), np.repeat([0, 1, 2], 5)
+    weight = np.where(rng.permutation(15) % 5 == 0, 1.0, 0.0)
+    weight[[0, 5, 10]] = 1.0
+    found = gm.SVC(kernel="rbf", alpha=1e-3, multiclass="ovo").fit(X, y, sample_weight=weight).predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)

@@ -52,7 +52,7 @@ def train(
     start: Start | None = None,
 ) -> Machine:
     """The hinge loss and alpha ‖f‖² over the rows of positive weight; the others have no dual variable."""
-    total = float(weight.sum())
+    total = float(weight.sum()) or 1.0
     C = weight / (2.0 * alpha * total)
     dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
     if start is None and len(sign) >= MANY:

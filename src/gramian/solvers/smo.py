@@ -141,7 +141,7 @@ def minimise(
         rows.add(f, dual.row[work], change)
         exact = whole = False
         rounds += 1
-    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
+    offset = _middle(top, bottom) if dual.balanced else 0.0
     answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
     if inner or not polish or (violation > tol and deadline.passed()):
         return answer
@@ -222,7 +222,7 @@ def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> Fou
     beta = _within(dual, beta)
     f = np.asarray(K @ by_row(dual, beta, rows.n))
     top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
-    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
+    offset = _middle(top, bottom) if dual.balanced else 0.0
     return Found(beta, f, offset, max(top - bottom, 0.0), iterations, 0, True)
 
 
@@ -249,7 +249,7 @@ def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
     top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
     if not top - bottom <= max(found.violation, 1e-12):
         return found
-    offset = 0.5 * (top + bottom) if dual.balanced else 0.0
+    offset = _middle(top, bottom) if dual.balanced else 0.0
     return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps, found.exact)
 
 
@@ -294,7 +294,7 @@ def _at_margins(
     All others are at the bound that optimality wants, on the far side of their margin; neither the violation nor the
     gap, of which their f drops out, depends on the rounding there. None where that is not far beyond the rounding seen.
     """
-    middle = 0.5 * (top + bottom) if dual.balanced else 0.0
+    middle = _middle(top, bottom) if dual.balanced else 0.0
     free = (beta > dual.low) & (beta < dual.high)
     near = np.unique(dual.row[free | (np.abs(dual.c - f[dual.row] - middle) <= room)])
     if not 0 < len(near) <= MOST_NEAR * rows.n:
@@ -359,6 +359,12 @@ def _ends(dual: Dual, beta: Floats, G: Floats) -> tuple[float, float]:
         return top, bottom
     worst = max(top, -bottom, 0.0)
     return worst, 0.0
+
+
+def _middle(top: float, bottom: float) -> float:
+    """The multiplier of the balance: between both ends, or the one there is where all variables are at one bound."""
+    ends = [end for end in (top, bottom) if np.isfinite(end)]
+    return sum(ends) / len(ends) if ends else 0.0
 
 
 def _working_set(dual: Dual, beta: Floats, G: Floats, most: int) -> Index:
