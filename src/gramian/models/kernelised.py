@@ -19,7 +19,7 @@ from gramian.models.composed import penalty_of
 from gramian.models.kernel_search import chosen, loss_of_fit, searched
 from gramian.models.learned_metric import learn_metric
 from gramian.objective.penalties import L2
-from gramian.rows import MemoryRows, Rows, parallel_map, scan, single_threaded_blas
+from gramian.rows import MemoryRows, Rows, parallel_map, scan, single_threaded_blas, stand_ins
 
 Floats = NDArray[np.float64]
 PANEL = 512
@@ -128,6 +128,9 @@ class Kernelised:
             y = np.zeros(len(points))
         if target is None:
             target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
+        index = stand_ins(target.weight)
+        if index is not None:
+            points, target = points[index], target if is_classifier(self) else target.settled()
         return points, target
 
     def _learn_metric(self, X: Any, y: Any, sample_weight: Any, target: Any) -> Kernel:

@@ -133,6 +133,7 @@ class Regressor(Kernelised, Composed, LinearModel):
         tol = parameters.number("tol", self.tol, low=0.0, open_low=True)
         data = self._source(X, y, sample_weight, sums=False)
         assert isinstance(data, Rows)
+        data = data.settled()
         for name in ("scores_", "path_", "scale_"):
             if hasattr(self, name):
                 delattr(self, name)

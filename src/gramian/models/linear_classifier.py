@@ -69,7 +69,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         parameters.number("tol", self.tol, low=0.0, open_low=True)
         wanted = parameters.choice("multiclass", self.multiclass, MULTICLASS)
         kind = parameters.choice("code", self.code, CODES)
-        rows = self._labelled(X, y, sample_weight)
+        rows = self._labelled(X, y, sample_weight).settled()
         self._costs()
         for name in ("scores_", "path_", "code_"):
             if hasattr(self, name):

@@ -3,7 +3,7 @@
 from gramian.rows.base import Basis, Block, Computed, Rows
 from gramian.rows.cores import single_threaded_blas, thread_count, threads
 from gramian.rows.folds import CountedFolds, Folds, LabelledFolds
-from gramian.rows.memory import MemoryRows
+from gramian.rows.memory import MemoryRows, stand_ins
 from gramian.rows.scratch import scratch
 from gramian.rows.source import scan
 from gramian.rows.tree import parallel_map
@@ -21,6 +21,7 @@ __all__ = [
     "scan",
     "scratch",
     "single_threaded_blas",
+    "stand_ins",
     "thread_count",
     "threads",
 ]

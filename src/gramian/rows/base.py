@@ -216,6 +216,10 @@ class Rows(ABC):
             self.refuse_nonfinite()
         return found
 
+    def settled(self) -> "Rows":
+        """These rows; of those in memory, what rows of weight zero hold is replaced."""
+        return self
+
     def collect(self) -> Block:
         """All rows as one block. For algorithms that need the matrix itself."""
         return self.block(0, self.n)

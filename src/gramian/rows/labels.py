@@ -44,6 +44,10 @@ class CodedRows(Rows):
         """Some of the rows, of rows that can be taken."""
         return CodedRows(self.rows.taken(index), self.code, self.factor)  # type: ignore[attr-defined]
 
+    def settled(self) -> "CodedRows":
+        rows = self.rows.settled()
+        return self if rows is self.rows else CodedRows(rows, self.code, self.factor)
+
     def block(self, start: int, stop: int) -> Block:
         return self._coded(self.rows.block(start, stop))
 

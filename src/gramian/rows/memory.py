@@ -79,6 +79,15 @@ class MemoryRows(Rows):
             target_type=self.target_type,
         )
 
+    def settled(self) -> "MemoryRows":
+        """The same rows, where those of weight zero are copies of the first that counts: what they hold has no say."""
+        index = stand_ins(self.weight)
+        if index is None:
+            return self
+        found = self.taken(index)
+        found.weight = self.weight
+        return found
+
     def _features(self, start: int, stop: int) -> Any:
         if isinstance(self.X, list):
             part = np.empty((stop - start, self.d))
@@ -88,6 +97,13 @@ class MemoryRows(Rows):
         whole = stop - start == self.n
         part = self.X if whole else _cut(self.X, start, stop) if self.is_sparse else self.X[start:stop]
         return part if part.dtype in (np.float64, np.float32) else part.astype(np.float64)
+
+
+def stand_ins(weight: Array | None) -> Array | None:
+    """For every row itself, or where its weight is zero the first that counts; None where all or none do."""
+    if weight is None or (weight > 0).all() or not (weight > 0).any():
+        return None
+    return np.where(weight > 0, np.arange(len(weight)), np.argmax(weight > 0))
 
 
 def _cut(X: Any, start: int, stop: int) -> Any:
