@@ -253,7 +253,7 @@ class _Work:
         places = (label[:, None] * d + np.arange(d)).ravel()
         S = np.bincount(places, (w[:, None] * away).ravel(), minlength=k * d).reshape(k, d)
         T = [np.bincount(label, each, minlength=k) for each in (w * _squares(away), w, 1.0 * (w > 0))]
-        return S, np.stack(T, axis=1)
+        return np.asarray(S, dtype=np.float64), np.stack(T, axis=1)
 
     def update(self) -> None:
         """Every centre to the mean of its rows."""
