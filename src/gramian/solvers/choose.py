@@ -27,9 +27,9 @@ from gramian.solvers.root_hinge import RootDescent
 from gramian.solvers.turned import TurnedInterior
 
 MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
-MOST_STREAMED = 300  # landmarks whose Hessian costs no more than a pass or two
+MOST_STREAMED = 300  # landmarks, or sparse columns, whose Hessian costs no more than a pass or two
 MOST_FEW, FEW = 600, 2e8  # the same where rows are few: numbers in θ, and multiplications of a Hessian
-MOST_JOINT = 150  # numbers in θ of several outputs: beyond, conjugate gradients are cheaper than the Hessian
+MOST_JOINT = 150  # numbers in θ: beyond, conjugate gradients are cheaper than a Hessian each step
 MANY_ROWS = 60_000  # from which rows far from their kink are worth leaving out
 MOST_LINEAR = 300_000  # numbers in a table that a linear programme is handed
 WITHOUT_MARGIN = (
@@ -134,7 +134,8 @@ def general(problem: Problem) -> tuple[Method, str]:
 
 def _smooth(problem: Problem) -> tuple[Method, str]:
     streamed = problem.rows.basis is not None and problem.p > MOST_STREAMED
-    if problem.m == 1 and problem.p <= MOST_COLUMNS and not _mostly_empty(problem) and not streamed:
+    most = MOST_JOINT if problem.rows.basis is None and not problem.rows.is_sparse else MOST_STREAMED
+    if problem.m == 1 and problem.p <= most:
         return Newton(), f"a smooth loss and penalty, {problem.p} columns: a Hessian costs one pass"
     joint = problem.m * problem.p
     if problem.m > 1 and (joint <= MOST_JOINT or (joint <= MOST_FEW and problem.rows.n * joint**2 <= FEW)):

@@ -18,6 +18,7 @@ from gramian.solvers.problem import Point, Problem, smooth
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
+WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class NewtonCG(Method):
     """Newton's direction by preconditioned conjugate gradients, only as exactly as the gradient is small.
 
     Two products with X for a step of the inner iteration. The preconditioner is the Hessian of each output by itself
-    from a sample of the rows (up to 2000 columns), or the diagonal of the Hessian.
+    from a sample of the rows (up to 2000 columns), or the diagonal of the Hessian; that of one output is the diagonal
+    until as much was spent on products as the Hessian of all rows costs.
     """
 
     name: ClassVar[str] = "Newton-CG"
@@ -41,18 +43,26 @@ class NewtonCG(Method):
 
     def step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
-        precondition = state.more.get("precondition") or preconditioner(problem, point.theta)
+        spent = state.more.get("spent", 0)
+        most = problem.p // WORTH - spent if _costly(problem) else 0
+        precondition = state.more.get("precondition")
+        if most > 0:
+            precondition = _by_diagonal(problem, point.theta)
+        elif precondition is None:
+            precondition = preconditioner(problem, point.theta)
         first = state.more.get("first", state.measure)
         forcing = min(0.1, np.sqrt(state.measure / max(first, 1e-300)))
         product = hessian_product(problem, point.theta)
-        direction, inner = conjugate_gradients(product, point.gradient, precondition, forcing)
+        direction, inner = conjugate_gradients(
+            product, point.gradient, precondition, forcing, most if most > 0 else MOST_INNER
+        )
         slope = float((point.gradient * direction).sum())
         length = 1.0
         for _ in range(HALVINGS):
             trial = problem.at(point.theta + length * direction)
             if trial.value <= point.value + ENOUGH * length * slope:
-                found = self._state(problem, trial, None if inner > 30 else precondition)
-                found.more["first"] = first
+                found = self._state(problem, trial, None if most > 0 or inner > 30 else precondition)
+                found.more.update(first=first, spent=spent + inner)
                 return found
             if -slope * length <= 100 * ROUNDING * abs(point.value):
                 if problem.measure(trial) < state.measure:
@@ -68,7 +78,7 @@ class NewtonCG(Method):
 
 
 def conjugate_gradients(
-    product: Product, gradient: Floats, precondition: Product, forcing: float
+    product: Product, gradient: Floats, precondition: Product, forcing: float, most: int = MOST_INNER
 ) -> tuple[Floats, int]:
     """−H⁻¹g to a relative residual of `forcing`, and the number of products it took."""
     x = np.zeros_like(gradient)
@@ -78,7 +88,7 @@ def conjugate_gradients(
     energy = float((r * z).sum())
     enough = forcing**2 * energy
     inner = 0
-    while inner < MOST_INNER:
+    while inner < most:
         inner += 1
         q = product(direction)
         curve = float((direction * q).sum())
@@ -143,11 +153,9 @@ def curved(curvature: Any, change: Floats) -> Floats:
 
 def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
-    few = problem.square.ndim == 2 or not problem.rows.is_sparse
     some = problem.some()
-    if not few or problem.p > problem.most_dense:
-        inverse = 1.0 / hessian_diagonal(problem, theta)
-        return lambda r: r * inverse
+    if not _formed(problem):
+        return _by_diagonal(problem, theta)
     grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
     factors = []
     for gram in grams.parts:
@@ -158,6 +166,21 @@ def preconditioner(problem: Problem, theta: Floats) -> Product:
         H[np.diag_indices(len(H))] += 1e-10 * max(float(np.trace(H)) / len(H), 1e-300)
         factors.append(sl.cho_factor(H, lower=True, check_finite=False))
     return lambda r: np.stack([sl.cho_solve(f, row, check_finite=False) for f, row in zip(factors, r, strict=True)])
+
+
+def _formed(problem: Problem) -> bool:
+    """Whether Hessians of single outputs are formed."""
+    return (problem.square.ndim == 2 or not problem.rows.is_sparse) and problem.p <= problem.most_dense
+
+
+def _costly(problem: Problem) -> bool:
+    """Whether that takes all rows."""
+    return problem.m == 1 and _formed(problem) and problem.rows.basis is None
+
+
+def _by_diagonal(problem: Problem, theta: Floats) -> Product:
+    inverse = 1.0 / hessian_diagonal(problem, theta)
+    return lambda r: r * inverse
 
 
 class _Grams:
