@@ -52,6 +52,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     coef_: Floats
     intercept_: Floats
+    _judged: bool = False  # whether its scores are all that is asked for
 
     def _parts(self) -> tuple[Loss, Any]:
         """The loss and the penalty."""
@@ -81,6 +82,8 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
             alpha, starts = self._choose(rows, readings, problems[0], given)
+            if self._judged:
+                return self
         self.alpha_ = alpha or 0.0
         fits = [
             self._solve(problem.with_alpha(self.alpha_), start=start)
@@ -121,8 +124,9 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         alphas = grid(problem, count) if count else given
         search = Strength(rows, readings, self.cv, solver=self.solver, max_iter=self.max_iter)
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
-        coefs, intercepts = search.path(self.scores_.alphas)
-        self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
+        if not self._judged:
+            coefs, intercepts = search.path(self.scores_.alphas)
+            self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
         alpha = float(self.scores_.alphas[self.scores_.chosen])
         return alpha, search.starts(alpha)
 
