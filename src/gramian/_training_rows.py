@@ -1,6 +1,5 @@
 """What a fitted model remembers of its training rows: hashes of some of them, so that a leak can be seen."""
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -10,6 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from gramian.rows import hashes
 
 SAMPLED_ROWS = 256
 Hashes = NDArray[np.uint64]
@@ -56,14 +57,9 @@ def row_hashes(table: Any) -> Hashes:
     values = table.toarray() if sp.issparse(table) else np.asarray(table)
     values = values.reshape(len(values), int(np.prod(values.shape[1:])))  # a table may have no rows
     if values.dtype.kind not in "fiub":
-        rows = (repr(row).encode() for row in values.tolist())
-        return np.array([zlib.crc32(row) for row in rows], dtype=np.uint64)
+        return hashes.item_hashes(map(repr, values.tolist()))
     with np.errstate(over="ignore", invalid="ignore"):
-        bits = (values.astype(np.float32) + np.float32(0.0)).view(np.uint32).astype(np.uint64) + np.uint64(1)
-        odd = np.random.default_rng(0).integers(1, 2**63, values.shape[1], dtype=np.uint64) | np.uint64(1)
-        mixed = (bits ^ (bits << np.uint64(29))) * odd
-        total = (mixed ^ (mixed >> np.uint64(31))).sum(axis=1, dtype=np.uint64)
-    return np.asarray(total)
+        return hashes.row_hashes(values.astype(np.float32).astype(np.float64))
 
 
 def _some(table: Any, index: NDArray[np.int64]) -> Any:

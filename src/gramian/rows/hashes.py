@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio
+CELLS = 2**16  # of a table that are mixed at once
 
 
 def row_hashes(T: Any) -> Words:
@@ -20,11 +21,13 @@ def row_hashes(T: Any) -> Words:
         cells = _mixed(_bits(T.data) ^ _mixed(T.indices.astype(np.uint64) + np.uint64(1)))
         total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(cells, dtype=np.uint64)])
         return total[T.indptr[1:]] - total[T.indptr[:-1]]
-    found = np.zeros(len(T), dtype=np.uint64)
+    total = np.zeros(len(T), dtype=np.uint64)
     keys = _mixed(np.arange(1, T.shape[1] + 1, dtype=np.uint64))
-    for j, key in enumerate(keys):
-        found += _mixed(_bits(T[:, j]) ^ key)
-    return found
+    width = max(CELLS // max(len(T), 1), 1)
+    for first in range(0, len(keys), width):
+        columns = slice(first, first + width)
+        total += _mixed(_bits(T[:, columns]) ^ keys[columns]).sum(axis=1, dtype=np.uint64)
+    return total
 
 
 def _bits(values: Floats) -> Words:
