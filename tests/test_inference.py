@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
+from scipy.sparse import csr_array
 from scipy.stats import t as student
 
 import gramian as gm
+from gramian.solvers.perfect import exact_share
+from gramian.solvers.problem import Problem
 
 L = gm.losses
 
@@ -107,3 +110,36 @@ def test_one_far_row_is_no_perfect_fit():
     model = gm.Regressor(gm.losses.StudentT(), None, 0.0).fit(X, y)
     assert model.certificate_.holds
     assert model.scale_ == pytest.approx(plain.scale_, rel=0.5)
+
+
+@pytest.mark.parametrize("penalty", [gm.penalties.L1(), gm.penalties.GroupL1((0,) * 40)], ids=repr)
+def test_a_stationary_point_of_an_unbounded_likelihood_is_no_optimum(penalty):
+    """As many independent rows as columns can be fitted exactly, wherever the fit ends."""
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((20, 40)), rng.standard_normal(20)
+    with pytest.warns(gm.ConvergenceWarning, match="likelihood is unbounded"):
+        model = gm.Regressor(gm.losses.StudentT(4.0), penalty, 1.0).fit(X, y)
+    assert model.scale_ > 0.1
+    assert model.certificate_.claim == "no optimum exists"
+    given = gm.Regressor(gm.losses.StudentT(4.0, scale=0.5), penalty, 1.0).fit(X, y)
+    assert given.certificate_.claim == "stationary point"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_share_of_rows_that_can_be_fitted_exactly(sparse):
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    X[10:20], y[10:20] = X[0], y[0]  # eleven of one row
+    X[20:30] = X[1]  # eleven of one row with targets that differ
+    y[30:37] = 5.0
+
+    def share(w=None, intercept=True, y=y):
+        rows = gm.scan(csr_array(X) if sparse else X, y, sample_weight=w)
+        return exact_share(Problem(rows, gm.losses.StudentT(), gm.penalties.L2(), 1.0, intercept=intercept), 0.28)
+
+    assert share() == pytest.approx((11 + 3) / 40)
+    assert share(intercept=False) == pytest.approx((11 + 2) / 40)
+    w = np.where(np.arange(40) >= 30, 100.0, 1.0)
+    assert share(w) == pytest.approx(700 / 1030)
+    assert share(w, intercept=False) == pytest.approx(300 / 1030)
+    assert share(w, intercept=False, y=y - 5.0) == pytest.approx(700 / 1030)
