@@ -276,6 +276,36 @@ def test_separated_classes_are_said_and_finite(k):
         )
 
 
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("matrix", [[[1.0, -1.0, 0.5]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+def test_classes_separated_where_the_penalty_is_nothing(k, matrix):
+    """A singular Tikhonov matrix leaves directions in which the coefficients grow at no cost."""
+    rng = np.random.default_rng(14)
+    y = np.arange(60) % k
+    X = rng.standard_normal((60, 3))
+    X[:, 2] += 30.0 * y
+    if k == 3:  # three classes on one line are not separated by one direction
+        X[:, 1:] = rng.standard_normal((60, 2)) + 30.0 * np.eye(3, 2)[y]
+        matrix = [[1.0, 0.0, 0.0]]
+    penalty = gm.penalties.Tikhonov(np.array(matrix))
+    with pytest.warns(gm.ConvergenceWarning, match="separated perfectly.* at no cost"):
+        model = gm.LogisticRegression(penalty=penalty, alpha=0.5).fit(X, y)
+    assert model.certificate_.claim == "no optimum exists"
+    assert model.score(X, y) == 1.0
+    whole = gm.LogisticRegression(penalty=gm.penalties.Tikhonov(np.eye(3)), alpha=0.5).fit(X, y)
+    assert whole.certificate_.claim == "global optimum"
+
+
+def test_a_singular_penalty_that_stops_the_separating_direction_leaves_an_optimum():
+    rng = np.random.default_rng(15)
+    y = np.arange(60) % 2
+    X = rng.standard_normal((60, 3))
+    X[:, 0] += 30.0 * y
+    penalty = gm.penalties.Tikhonov(np.array([[1.0, 0.0, 0.0]]))
+    model = gm.LogisticRegression(penalty=penalty, alpha=0.5).fit(X, y)
+    assert model.certificate_.claim == "global optimum"
+
+
 def test_a_column_that_separates_some_rows_is_named():
     """N-19: one dummy column that is 1 for one class alone."""
     rng = np.random.default_rng(13)

@@ -143,3 +143,22 @@ def test_the_share_of_rows_that_can_be_fitted_exactly(sparse):
     assert share(w) == pytest.approx(700 / 1030)
     assert share(w, intercept=False) == pytest.approx(300 / 1030)
     assert share(w, intercept=False, y=y - 5.0) == pytest.approx(700 / 1030)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-13, 1e-10, 1e-8])
+@pytest.mark.parametrize("outliers", [0, 1, 3, 10])
+def test_huber_with_its_scale_on_perfect_fits(noise, outliers):
+    """The objective is linear towards a perfect fit at the scale 0, where no curvature shows the way."""
+    rng = np.random.default_rng(outliers)
+    X = rng.standard_normal((40, 3))
+    y = X @ [1.0, 2.0, 3.0] + 4.0 + noise * rng.standard_normal(40)
+    y[:outliers] += 1.0 + rng.standard_exponential(outliers)
+    model = gm.Regressor(gm.losses.Huber(), None, 0.0).fit(X, y)
+    assert model.certificate_.claim == "global optimum"
+    assert model.n_iter_ < 100
+    assert "estimated scale is nothing" in model.certificate_.note
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, 3.0], rtol=1e-7)
+    off = np.abs(y - model.predict(X))
+    assert model.objective_ == pytest.approx(2 * 1.35 * off.mean(), rel=1e-7, abs=1e-8 * np.ptp(y))
+    with pytest.raises(ValueError, match="Give the scale"):
+        model.summary()

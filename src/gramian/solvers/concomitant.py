@@ -16,6 +16,7 @@ from gramian.solvers.proximal import model_step
 from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
+FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: more than rounding
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class ScaleNewton(Method):
             scale = max(state.scale + length * change, self.least)
             trial = self._state(problem, point.theta + length * direction, scale)
             if trial.value <= state.value + ENOUGH * length * slope:
+                trial.stuck = trial.value >= state.value and trial.measure >= state.measure
                 return trial
             if -slope * length <= 100 * ROUNDING * abs(state.value):
                 if trial.measure < state.measure:
@@ -76,21 +78,41 @@ class ScaleNewton(Method):
             length *= 0.5
         return replace(state, stuck=True)
 
-    @staticmethod
-    def _direction(problem: Problem, state: State, point: Point) -> tuple[Floats, float, float]:
-        """The change of θ and of the scale, and the slope along both; with a rough penalty one after the other."""
+    def _direction(self, problem: Problem, state: State, point: Point) -> tuple[Floats, float, float]:
+        """The change of θ and of the scale, and the slope along both; with a rough penalty one after the other.
+
+        A scale that is the smallest stays there as long as the objective rises with it.
+        """
         assert problem.parts is not None
         H, p = state.more["H"], problem.p
         g = np.append(point.gradient[0], state.more["steepness"])
+        held = state.scale is not None and state.scale <= self.least and g[p] >= 0
+        if held and problem.parts.smooth:
+            step = -solve_spd(H[:p, :p], g[:p])
+            return step[None], 0.0, float(g[:p] @ step)
         if problem.parts.smooth:
-            delta = -solve_spd(H, g)
+            delta = _along_flat(H, g, -solve_spd(H, g), state.scale)
             return delta[None, :p], float(delta[p]), float(g @ delta)
         alone = replace(point, hessian=H[:p, :p])
         step = model_step(problem, alone, 1e-12 * point.size)
         left = g[p] + H[p, :p] @ step[0]
-        change = float(-left / H[p, p]) if H[p, p] > 0 else 0.0
+        change = float(-left / H[p, p]) if H[p, p] > 0 and not held else 0.0
         rough = problem.rough(point.theta + step) - problem.rough(point.theta)
         return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
+
+
+def _along_flat(H: Floats, g: Floats, delta: Floats, scale: Any) -> Floats:
+    """Newton's step; where the model falls along a direction without curvature, also to where the scale is 0.
+
+    The objective is homogeneous about a perfect fit at the scale 0: it is linear on the ray from there.
+    """
+    rest = g + H @ delta
+    if np.abs(rest).max() <= FLAT_SLOPE * np.abs(g).max():
+        return delta
+    diagonal = np.diagonal(H)
+    flat = -rest / np.where(diagonal > 0, diagonal, 1.0)
+    reach = -flat[-1] if flat[-1] < 0 else float(np.abs(flat).max())
+    return np.asarray(delta + scale / reach * flat)
 
 
 @dataclass(frozen=True)

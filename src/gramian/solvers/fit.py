@@ -305,23 +305,18 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     if isinstance(problem.loss, Poisson):
         where = some or "a combination of the columns"
         what = f"Every count is zero where {where} says so"
+    penalised = bool(problem.square.any())
     kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
     if warn:
         warn_user(
-            f"{what}: without a penalty the coefficients would grow without end. They were fitted with {kept_by} "
-            "instead; give alpha above 0 to choose the penalty yourself.",
+            f"{what}{' at no cost' if penalised else ''}: the coefficients would grow without end. They were fitted "
+            f"with {kept_by} {'as well' if penalised else 'instead'}; give "
+            f"{'a penalty of every direction' if penalised else 'alpha above 0'} to choose it yourself.",
             ConvergenceWarning,
         )
-    kept = Problem(
-        problem.rows,
-        problem.loss,
-        L2(),
-        1.0,
-        intercept=problem.intercept,
-        outputs=problem.m,
-        columns=problem.columns,
-    )
-    kept.__dict__["square"] = np.full(problem.d, RIDGE_OF_SEPARATED)
+    kept = problem._with() if penalised else problem._with(penalty=L2(), alpha=1.0)
+    ridge = np.full(problem.d, RIDGE_OF_SEPARATED)
+    kept.__dict__["square"] = problem.square + (ridge if problem.square.ndim == 1 else np.diag(ridge))
     method, reason = choose(kept)
     outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
     found = _finished(kept, method, reason, outcome, tol)

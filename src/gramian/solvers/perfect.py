@@ -45,8 +45,8 @@ def perfect_fit(problem: Problem, theta: Any, scale: float | None) -> str:
     if scale > least_scale(problem):
         return ""
     return (
-        f"Perfect fit of many rows: the estimated scale is 0, held at {scale:.3g}. Give the scale of the noise, as in "
-        f"{type(loss).__name__}(delta={loss.delta:g}, scale=…)."
+        f"Perfect fit of many rows: the estimated scale is nothing next to the target, and held at {scale:.3g}. Give "
+        f"the scale of the noise, as in {type(loss).__name__}(delta={loss.delta:g}, scale=…)."
     )
 
 

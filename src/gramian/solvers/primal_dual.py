@@ -176,7 +176,7 @@ class _Subproblem:
                     break
                 damping = max(100.0 * damping, 1e-6)
                 continue
-            damping = max(damping / 10.0, 1e-10) if length == 1.0 else min(10.0 * damping, 1.0)
+            damping = max(damping / 10.0, 1e-10) if length == 1.0 else min(10.0 * damping / length, 1.0)
             slow = float(np.abs(trial.gradient).max(initial=0.0)) > 0.5 * steepness
             idle = idle + 1 if slow and point.value - trial.value <= ROUNDING * point.size else 0
             point = trial

@@ -13,12 +13,42 @@ from gramian.solvers.iterate import Outcome
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
+MAX_PENALTY_COLUMNS = 500  # of a Tikhonov matrix whose null space is sought
 MOST_CELLS = 2_000_000  # numbers in a table that is looked through for a separating direction
 
 
 def may_separate(problem: Problem) -> bool:
-    free = problem.parts is not None and problem.parts.smooth and not problem.square.any()
-    return free and isinstance(problem.loss, Logistic | Softmax | Poisson)
+    """Whether the loss has no minimum of its own, and the penalty leaves directions free."""
+    if problem.parts is None or not problem.parts.smooth or not isinstance(problem.loss, Logistic | Softmax | Poisson):
+        return False
+    return not problem.square.any() or unpenalised(problem).shape[1] > int(problem.intercept)
+
+
+def unpenalised(problem: Problem) -> Floats:
+    """A basis (p, r) of the directions of θ that cost nothing: all without a penalty, few where it is singular."""
+    S, d = problem.square, problem.d
+    if not S.any():
+        return np.eye(problem.p)
+    if S.ndim == 1:
+        return np.asarray(np.eye(problem.p)[:, np.append(S == 0.0, [True] * (problem.p - d))])
+    if d > MAX_PENALTY_COLUMNS:
+        return np.eye(problem.p)[:, d:]
+    diagonal = np.diagonal(S)
+    unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
+    values, vectors = np.linalg.eigh(S * unit[:, None] * unit)
+    free = unit[:, None] * vectors[:, values <= 1e-12 * d]
+    found = np.zeros((problem.p, free.shape[1] + problem.p - d))
+    found[:d, : free.shape[1]] = free / np.linalg.norm(free, axis=0)
+    found[d:, free.shape[1] :] = np.eye(problem.p - d)
+    return found
+
+
+def free_part(problem: Problem, theta: Floats) -> Floats:
+    """θ projected on the directions that cost nothing."""
+    if not problem.square.any():
+        return theta
+    N = unpenalised(problem)
+    return np.asarray(np.linalg.lstsq(N, theta.T, rcond=None)[0].T @ N.T)
 
 
 def flat(outcome: Outcome) -> bool:
@@ -32,7 +62,7 @@ def flat(outcome: Outcome) -> bool:
 
 
 class Watch:
-    """Ends the iteration as soon as every row is on its right side: without a penalty there is no optimum then."""
+    """Ends the iteration as soon as every row is on its right side at no cost: there is no optimum then."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -40,7 +70,9 @@ class Watch:
     def __call__(self, iteration: int, state: Any) -> bool:
         if isinstance(self.problem.loss, Poisson):
             return False
-        return iteration >= 3 and iteration % 3 == 0 and least_margin(self.problem, state.theta) > 0
+        if iteration < 3 or iteration % 3 != 0:
+            return False
+        return least_margin(self.problem, free_part(self.problem, state.theta)) > 0
 
 
 def least_margin(problem: Problem, theta: Floats) -> float:
@@ -78,7 +110,7 @@ def _margins(y: Floats, f: Floats) -> Floats:
 def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     """The columns that a separating direction uses; empty where it uses them all; None where there is none."""
     counts = isinstance(problem.loss, Poisson)
-    if not counts and least_margin(problem, theta) > 0:
+    if not counts and least_margin(problem, free_part(problem, theta)) > 0:
         return []
     if problem.m > 1 or problem.rows.n * problem.p > MOST_CELLS:
         return None
@@ -87,6 +119,8 @@ def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     Z, y = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)]), block.y[:, 0]
     if block.weight is not None:
         Z, y = Z[block.weight > 0], y[block.weight > 0]
+    N = unpenalised(problem)
+    Z = Z @ N
     # Of counts, those above zero must not move, and the others fall.
     falling = -Z[y == 0] if counts else Z * y[:, None]
     still = {"A_eq": Z[y > 0], "b_eq": np.zeros(int((y > 0).sum()))} if counts else {}
@@ -95,5 +129,5 @@ def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     )
     if found.x is None or -found.fun <= 1e-7 * len(Z):
         return None
-    used = np.flatnonzero(np.abs(found.x[: problem.d]) > 1e-6)
+    used = np.flatnonzero(np.abs((N @ found.x)[: problem.d]) > 1e-6)
     return used.tolist() if len(used) < problem.d else []

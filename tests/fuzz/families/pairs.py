@@ -10,6 +10,7 @@ from gramian.solvers.problem import Problem, joint_scale
 
 L, P = gm.losses, gm.penalties
 CLASSES = 3
+MAX_POWELL = 8  # coefficients that are also searched without gradients
 TOLERANCE = 1e-5  # of the objective, that a certified fit may be above the best point known
 
 
@@ -84,7 +85,10 @@ def lower(problem, fit):
 
     start = fit.theta.reshape(-1)
     found = fit.value
-    for method, options in (("L-BFGS-B", {"maxiter": 200}), ("Powell", {"maxiter": 10, "xtol": 1e-10, "ftol": 1e-14})):
+    searches: list = [("L-BFGS-B", {"maxiter": 200})]
+    if len(start) <= MAX_POWELL:
+        searches.append(("Powell", {"maxiter": 10, "xtol": 1e-10, "ftol": 1e-14}))
+    for method, options in searches:
         bounds = ends if parts.bounded else None
         found = min(found, float(minimize(value, start, method=method, bounds=bounds, options=options).fun))
     return found
