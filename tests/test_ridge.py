@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gramian as gm
+from exact import ExactLeastSquares, linear_solve, rational
 from oracles import ridge
 
 
@@ -352,3 +353,29 @@ def test_dependent_and_constant_columns():
     assert model.coef_[-1] == 0.0
     assert model.coef_[0] == pytest.approx(model.coef_[-2], rel=1e-6)
     assert model.certificate_.holds
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("n", "d"), [(24, 3), (6, 9)])
+def test_leave_one_out_of_columns_far_from_zero(n, d, intercept, offset):
+    """Against the solution of each training part in rational numbers."""
+    rng = np.random.default_rng(n)
+    X, y = offset + rng.standard_normal((n, d)), rng.standard_normal(n)
+    w = rng.integers(1, 4, n).astype(float)
+    scores = gm.Ridge("auto", alphas=[1.0, 1e-2], cv="loo", fit_intercept=intercept).fit(X, y, sample_weight=w).scores_
+    expected = np.empty((2, n))
+    for i in range(n):
+        keep = np.arange(n) != i
+        exact = ExactLeastSquares(X[keep], y[keep], w[keep], intercept)
+        for a, alpha in enumerate(rational(scores.alphas)):
+            A = [
+                [g + (alpha * exact.weight if j == k else 0) for k, g in enumerate(row)]
+                for j, row in enumerate(exact.G)
+            ]
+            coef = linear_solve(A, exact.b)
+            off = [x - m for x, m in zip(rational(X[i]), exact.mean, strict=True)]
+            expected[a, i] = float(
+                (rational(y[i])[0] - exact.y_mean - sum(c * z for c, z in zip(coef, off, strict=True))) ** 2
+            )
+    np.testing.assert_allclose(scores.mean, expected @ w / w.sum(), rtol=1e-8 if offset == 1e6 else 1e-10)

@@ -1,6 +1,7 @@
 """Ridge for many alphas from one eigendecomposition, its leave-one-out residuals, and validation from moments alone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
@@ -8,13 +9,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows
-from gramian.solvers.factor import EPS, quadratic
+from gramian.solvers.factor import EPS, Quadratic, quadratic
 from gramian.solvers.quadratic import Penalty
 from gramian.statistics import Moments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 LEAST_SQUARE = 1e-300  # squared errors that are all below it have lost their digits
+FAR = 1e2  # times the largest variation about the mean: the squares of a mean that cost digits
 LIKE = 2.0**8  # penalties of the scaled columns within this ratio: plain eigenvectors are as accurate
 
 
@@ -28,14 +30,23 @@ class Spectrum:
     def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: Penalty) -> None:
         self.q = q = quadratic(moments, intercept=intercept)
         self.middle, self.penalty = middle, penalty
-        self.mean = (moments.mean_high, moments.mean_low) if intercept else (q.mean, q.mean)
         keep = np.flatnonzero(~q.constant)
         P = penalty.gram(q, middle)[np.ix_(keep, keep)]
         self.basis = np.zeros((q.d, keep.size))
         self.mu = np.zeros(keep.size)
-        if keep.size:
-            self.mu, self.basis[keep] = _diagonalise(q.G[np.ix_(keep, keep)], P)
-        self.targets = self.basis.T @ q.B
+        about_mean = None if intercept else _AboutMean.of(moments, q, keep)
+        self.mean = (moments.mean_high, moments.mean_low) if intercept or about_mean else (q.mean, q.mean)
+        self.shift = np.zeros(keep.size), np.zeros(len(q.y))  # of the centred rows: basisᵀ mean, and that of targets
+        if about_mean:
+            H = about_mean.reflection
+            self.mu, basis = _diagonalise(about_mean.G, H @ P @ H)
+            self.targets = basis.T @ about_mean.B
+            self.basis[keep] = H @ basis
+            self.shift = about_mean.length * basis[0], about_mean.target
+        else:
+            if keep.size:
+                self.mu, self.basis[keep] = _diagonalise(q.G[np.ix_(keep, keep)], P)
+            self.targets = self.basis.T @ q.B
 
     def shrink(self, alphas: Floats) -> Floats:
         """1 / (μ + (alpha/alpha₀)(1 − μ)) as (A, r); directions that neither data nor penalty see stay at zero."""
@@ -71,8 +82,8 @@ class Spectrum:
             assert block.y is not None
             high, low = self.mean  # in twice the precision: columns far from zero keep their digits
             z = np.ldexp(X, -q.x[None, :]) - np.ldexp(high[:d], -q.x) - np.ldexp(low[:d], -q.x)
-            z = z @ self.basis
-            y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(high[d:], -q.y) - np.ldexp(low[d:], -q.y)
+            z = z @ self.basis + self.shift[0]
+            y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(high[d:], -q.y) - np.ldexp(low[d:], -q.y) + self.shift[1]
             w = np.ones(len(X)) if block.weight is None else block.weight
             base = w / q.weight if q.intercept else np.zeros(len(X))
             losses = np.empty((len(alphas), len(X)))
@@ -91,6 +102,42 @@ class Spectrum:
             return [(losses, w)]
 
         return of_block
+
+
+@dataclass(frozen=True, eq=False)
+class _AboutMean:
+    """Sums of products about zero of columns far from it, in coordinates whose first is along the mean.
+
+    There the squares of the mean meet one coordinate alone, and the variation about the mean keeps its digits in the
+    others. A Householder reflection leads there and back.
+    """
+
+    reflection: Floats
+    length: float  # of the mean along the first coordinate
+    G: Floats
+    B: Floats
+    target: Floats  # the mean of the targets
+
+    @classmethod
+    def of(cls, moments: Moments, q: Quadratic, keep: Ints) -> "_AboutMean | None":
+        """None where columns are near zero: their products about zero are as good."""
+        d = q.d
+        units = moments.exponents - np.append(q.x, q.y)
+        S = np.ldexp(np.ldexp(moments.scaled, units[:, None]), units[None, :])
+        mean = np.ldexp(moments.mean, -np.append(q.x, q.y))
+        m = mean[keep]
+        size = float(np.linalg.norm(m))
+        if not q.weight * size**2 > FAR * float(np.diagonal(S)[keep].max(initial=0.0)):
+            return None
+        v = m.copy()
+        v[0] += np.copysign(size, m[0])
+        H = np.eye(keep.size) - (2.0 / (v @ v)) * np.outer(v, v)
+        length = -float(np.copysign(size, m[0]))
+        G = H @ S[np.ix_(keep, keep)] @ H
+        B = H @ S[keep, d:]
+        G[0, 0] += q.weight * length**2
+        B[0] += q.weight * length * mean[d:]
+        return cls(H, length, 0.5 * (G + G.T), B, mean[d:])
 
 
 def _diagonalise(G: Floats, P: Floats) -> tuple[Floats, Floats]:

@@ -30,7 +30,7 @@ def unpenalised(problem: Problem) -> Floats:
     if not S.any():
         return np.eye(problem.p)
     if S.ndim == 1:
-        return np.asarray(np.eye(problem.p)[:, np.append(S == 0.0, [True] * (problem.p - d))])
+        return np.asarray(np.eye(problem.p)[:, np.append(S == 0.0, np.ones(problem.p - d, dtype=bool))])
     if d > MAX_PENALTY_COLUMNS:
         return np.eye(problem.p)[:, d:]
     diagonal = np.diagonal(S)
