@@ -521,3 +521,63 @@ def test_scores_of_huber_without_noise():
     scores = gm.Regressor("huber", alphas=[1e-3, 1e-13], cv=3).fit(X, y).scores_
     assert np.isfinite(scores.folds).all()
     assert (scores.folds[1] < 1e-6).all()
+
+
+@pytest.mark.parametrize(
+    ("penalty", "k", "kind"),
+    [
+        ("l1", 2, "plain"),
+        ("l1", 4, "plain"),
+        ("l1", 4, "wide"),
+        ("l1", 3, "weights"),
+        ("l1", 2, "sparse"),
+        ("l1", 2, "rows left out"),
+        ("l1", 3, "no intercept"),
+        ("elastic_net", 2, "weights"),
+        ("elastic_net", 4, "plain"),
+        (gm.penalties.GroupL1((0, 0, 1, 1, 2)), 2, "plain"),
+        (gm.penalties.GroupL1((0, 0, 1, 1, 2)), 3, "plain"),
+        (gm.penalties.Box(-0.3, 0.7, gm.penalties.ElasticNet()), 2, "far"),
+    ],
+)
+def test_scores_with_zeros_are_those_of_tight_fits(penalty, k, kind):
+    """The folds share their passes and their models of the loss, and each ends at its own optimum."""
+    d = 40 if kind == "wide" else 5
+    X, y = problem(51, n=260, d=d, k=k)
+    X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    rng = np.random.default_rng(51)
+    w = rng.integers(0, 4, len(y)).astype(float) if kind == "weights" else None
+    cv = ShuffleSplit(4, test_size=0.3, random_state=2) if kind == "rows left out" else gm.selection.KFold(4)
+    if kind == "sparse":
+        X = sp.csr_array(np.where(rng.random(X.shape) < 0.5, 0.0, X))
+    elif kind == "far":
+        X = X * [1.0, 1e3, 1.0, 1e-3, 1.0] + 1e4
+    model = gm.LogisticRegression(penalty=penalty, fit_intercept=kind != "no intercept")
+    alphas = np.geomspace(0.3, 3e-4, 7)
+    with forbidden_refits():
+        fitted = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w)
+    tight = clone(model).set_params(tol=1e-10)
+    expected = by_hand(tight, X, y, alphas, splits_of(cv, X, y), w)
+    np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "squared_hinge"])
+def test_scores_with_zeros_of_other_losses(loss):
+    rng = np.random.default_rng(52)
+    X = rng.standard_normal((2600, 6))
+    f = X @ [0.5, -0.5, 0.2, 0.0, 0.0, 0.0]
+    cv, alphas = gm.selection.KFold(4), np.geomspace(0.1, 1e-4, 5)
+    y = rng.poisson(np.exp(f)).astype(float) if loss == "poisson" else (f + rng.logistic(size=2600) > 0).astype(int)
+    model = gm.Regressor(loss, "l1") if loss == "poisson" else gm.Classifier(loss, "l1")
+    with forbidden_refits():
+        found = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y).scores_.folds
+    tight = clone(model).set_params(tol=1e-10)
+    if loss == "squared_hinge":
+        expected = by_hand(tight, X, y, alphas, splits_of(cv, X, y))
+    else:
+        expected = np.empty((5, 4))
+        for k, (train, test) in enumerate(cv.split(X)):
+            for a, alpha in enumerate(alphas):
+                mean = clone(tight).set_params(alpha=alpha).fit(X[train], y[train]).predict(X[test])
+                expected[a, k] = (mean - y[test] * np.log(mean)).mean()
+    np.testing.assert_allclose(found, expected, rtol=2e-6)

@@ -99,6 +99,23 @@ class Softmax(Loss):
     def value_and_gradient(self, y: Floats, f: Floats) -> tuple[Floats, Floats]:
         return _surprise(f, y.astype(int))[:2]
 
+    def stacked(self, y: Floats, f: Floats, w: Floats | None) -> tuple[Floats, Floats, Floats]:
+        own, rows = y.astype(int), np.arange(len(y))
+        f = f - f.max(axis=1, keepdims=True)
+        values = -f[:, own, rows]
+        np.exp(f, out=f)
+        share = f[:, own, rows]
+        f[:, own, rows] = 0.0
+        others = f.sum(axis=1)  # from these, as in `_surprise`
+        total = others + share
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            values = np.where(share > 1e-300, np.log1p(others / share), values + np.log(total))
+        share = 1.0 / total if w is None else w / total
+        f *= share[:, None, :]
+        rest = others * share
+        f[:, own, rows] = -rest
+        return (values if w is None else values * w).sum(axis=1), 2.0 * rest.sum(axis=1), f
+
     def curvature(self, y: Floats, f: Floats) -> Floats:
         return _spread(self.probabilities(f))
 

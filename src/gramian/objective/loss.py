@@ -98,6 +98,14 @@ class Loss(ABC):
         values, sizes, g, _ = self.summed(y, f, w, False)
         return values, sizes, np.asarray((X.T @ g.T).T if issparse(X) else g @ X), g.sum(axis=1)
 
+    def stacked(self, y: Floats, f: Floats, w: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Of M models of several outputs, f (M, k, n): Σ w value, Σ w |gradient|, and the gradients times w."""
+        found = [self.value_and_gradient(y, one.T) for one in f]
+        values, g = np.stack([value for value, _ in found]), np.stack([g.T for _, g in found])
+        if w is not None:
+            values, g = values * w, g * w
+        return values.sum(axis=1), np.abs(g).sum(axis=(1, 2)), g
+
     def start(self, mean: float) -> float:
         """A good intercept to begin with, from the mean of the target."""
         return 0.0

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from gramian.objective.number_losses import Huber
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
-from gramian.selection.fold_newton import SETTLED, foretold
+from gramian.selection.fold_newton import SETTLED
+from gramian.selection.fold_passes import foretold
 from gramian.selection.splits import Plan
 from gramian.solvers.problem import Problem, joint_scale, least_scale
 

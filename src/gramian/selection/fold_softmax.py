@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.selection.fold_newton import SETTLED, foretold
+from gramian.selection.fold_newton import SETTLED
+from gramian.selection.fold_passes import foretold
 from gramian.selection.splits import Plan
 from gramian.solvers.problem import Problem
 from gramian.solvers.softmax_models import SoftmaxModels

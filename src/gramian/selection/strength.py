@@ -14,6 +14,8 @@ from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_kink import FoldKink, kinks_shared
 from gramian.selection.fold_newton import FoldNewton
+from gramian.selection.fold_passes import FoldSearch
+from gramian.selection.fold_proximal import FoldProximal, models_shared
 from gramian.selection.fold_scale import FoldScale, scales_shared
 from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
@@ -134,7 +136,7 @@ class Strength:
         self.paths: list[dict[float, Floats]] = [{} for _ in readings]
         self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
         self.losses = Limited(self._losses)
-        self.together: dict[int, FoldNewton | FoldSoftmax | FoldKink | FoldScale] = {}
+        self.together: dict[int, FoldSearch | FoldSoftmax | FoldKink | FoldScale] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
@@ -222,9 +224,13 @@ class Strength:
                 return found
         return self._refits(number, alphas)
 
-    def _together(self, number: int, problem: Problem) -> FoldNewton | FoldSoftmax | FoldKink | FoldScale | None:
+    def _together(self, number: int, problem: Problem) -> FoldSearch | FoldSoftmax | FoldKink | FoldScale | None:
         """The models of all folds in the same passes, where there is a way."""
-        if self.loo or not isinstance(self.solver, str) or self.solver not in ("auto", "newton", "newton-cg"):
+        if self.loo or not isinstance(self.solver, str):
+            return None
+        if self.solver in ("auto", "proximal") and models_shared(problem, self.plans):
+            return FoldProximal(problem, self.plans)
+        if self.solver not in ("auto", "newton", "newton-cg"):
             return None
         if kinks_shared(problem) and self.solver == "auto":
             return FoldKink(problem, self.plans, lambda index, alpha: self._alone(number, index, alpha))

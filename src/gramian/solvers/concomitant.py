@@ -93,8 +93,7 @@ class ScaleNewton(Method):
         if problem.parts.smooth:
             delta = _along_flat(H, g, -solve_spd(H, g), state.scale)
             return delta[None, :p], float(delta[p]), float(g @ delta)
-        alone = replace(point, hessian=H[:p, :p])
-        step = model_step(problem, alone, 1e-12 * point.size)
+        step = model_step(problem, H[:p, :p], point.gradient[0], point.theta[0], 1e-12 * point.size)[None]
         left = g[p] + H[p, :p] @ step[0]
         change = float(-left / H[p, p]) if H[p, p] > 0 and not held else 0.0
         rough = problem.rough(point.theta + step) - problem.rough(point.theta)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.objective.loss import Loss, Scaled
@@ -171,6 +172,17 @@ class Problem(Table):
     def high(self) -> Floats:
         assert self.parts is not None
         return self.parts.high * self.scale
+
+    @cached_property
+    def separable(self) -> tuple[Floats, Floats, Floats]:
+        """Cost of absolute values, low and high bound of every number in θ, flattened; the intercept has none."""
+        l1, low, high = (
+            np.zeros((self.m, self.p)),
+            np.full((self.m, self.p), -np.inf),
+            np.full((self.m, self.p), np.inf),
+        )
+        l1[:, : self.d], low[:, : self.d], high[:, : self.d] = self.l1, self.low, self.high
+        return l1.reshape(-1), low.reshape(-1), high.reshape(-1)
 
     @cached_property
     def groups(self) -> list[tuple[NDArray[np.int64], float]]:
@@ -353,9 +365,15 @@ class Problem(Table):
         return found.reshape(self.m * self.p, self.m * self.p)
 
     def sweep(self, part: Any, y: Floats, w: Floats | None, theta: Floats) -> tuple[Any, Any, Floats]:
-        """Of M models of one output, θ (M, p): sums of the loss, of |gradient|, and the gradients (M, p)."""
+        """Of M models, θ (M m, p): sums of the loss (M,), of |gradient| (M,), and the gradients (M m, p)."""
         coef, offset = self._coefficients(part, theta)
-        values, sizes, products, totals = self.loss.swept(part, y, w, coef, offset)
+        if self.m == 1:
+            values, sizes, products, totals = self.loss.swept(part, y, w, coef, offset)
+        else:
+            f = np.asarray((part @ coef.T).T if sp.issparse(part) else coef @ part.T) + offset[:, None]
+            values, sizes, g = self.loss.stacked(y, f.reshape(-1, self.m, len(y)), w)
+            g = g.reshape(f.shape)
+            products, totals = np.asarray((part.T @ g.T).T if sp.issparse(part) else g @ part), g.sum(axis=1)
         if self._raw(part):
             products = (products - np.outer(totals, self.center)) * self.inverse
         return values, sizes, np.column_stack([products, totals]) if self.intercept else products

@@ -114,7 +114,8 @@ def step_of(problem: Problem, point: Point) -> Floats:
     assert problem.parts is not None
     if problem.parts.smooth:
         return newton_direction(point)[0]
-    return model_step(problem, point, 1e-12 * point.size)
+    step = model_step(problem, point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1), 1e-12 * point.size)
+    return step.reshape(point.theta.shape)
 
 
 @dataclass(frozen=True)
