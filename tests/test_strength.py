@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 import gramian as gm
@@ -471,6 +471,44 @@ def test_scores_of_kinks_are_those_of_separate_fits(kind):
                 e = y[test] - one.predict(X[test])
                 expected[a, k] = np.where(e > 0, 0.8 * e, -0.2 * e).mean() if kind == "quantile" else np.abs(e).mean()
     np.testing.assert_allclose(fitted.scores_.folds, expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "absolute", "quantile", "weights", "separable", "ten"])
+def test_scores_of_kinks_on_larger_tables(kind):
+    """Compiled: every fold at its own optimum, also where the penalty is weak and the rows are separable."""
+    rng = np.random.default_rng(45)
+    alphas, cv = np.array([0.3, 1e-2, 3e-4, 1e-5]), KFold(3, shuffle=True, random_state=0)
+    X, y = rng.standard_normal((1900, 16)), None
+    w = rng.integers(0, 3, len(X)).astype(float) if kind == "weights" else None
+    model, f = gm.SVC(), X @ rng.standard_normal(16)
+    if kind in ("absolute", "quantile"):
+        model = gm.Regressor("absolute" if kind == "absolute" else gm.losses.Quantile(0.8))
+        y = f + rng.standard_t(3, size=len(X))
+    elif kind == "ten":
+        X, y = (part[:700] for part in load_digits(return_X_y=True))
+    else:
+        y = f + (0 if kind == "separable" else 3.0) * rng.standard_normal(len(X)) > 0
+    found = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w)
+    tight = clone(model).set_params(tol=1e-10)
+    if isinstance(model, gm.SVC):
+        expected = by_hand(tight, X, y, alphas, splits_of(cv, X, y), w)
+    else:
+        low, high = (-1.0, 1.0) if kind == "absolute" else (-0.2, 0.8)
+        expected = np.empty((len(alphas), 3))
+        for k, (train, test) in enumerate(cv.split(X)):
+            for a, alpha in enumerate(alphas):
+                e = y[test] - clone(tight).set_params(alpha=alpha).fit(X[train], y[train]).predict(X[test])
+                expected[a, k] = np.maximum(low * e, high * e).mean()
+    np.testing.assert_allclose(found.scores_.folds, expected, rtol=1e-5)
+
+
+def test_few_folds_with_a_kink_are_fitted_alone(monkeypatch):
+    """Newton's method from the model of all rows ends at nearly every alpha and fold."""
+    X, y = load_breast_cancer(return_X_y=True)
+    alone, count = Strength._alone, []
+    monkeypatch.setattr(Strength, "_alone", lambda *args: (count.append(1), alone(*args))[1])
+    gm.SVC(alphas=np.geomspace(1, 1e-5, 12)).fit(X, y)
+    assert len(count) <= 4
 
 
 def test_kinks_of_parts_without_a_class():

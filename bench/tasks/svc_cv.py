@@ -32,11 +32,8 @@ def gramian_one_fit(data):
 
 
 def loss(model, X, y):
-    return float(
-        np.mean(
-            np.maximum(0, 1 - np.where(y[:, None] == model.classes_, 1, -1) * (X @ model.coef_.T + model.intercept_))
-        )
-    )
+    sides = np.where(y[:, None] == model.classes_[-len(model.coef_) :], 1, -1)  # two classes have one decision
+    return float(np.mean(np.maximum(0, 1 - sides * (X @ model.coef_.T + model.intercept_))))
 
 
 def quality(data, result):
