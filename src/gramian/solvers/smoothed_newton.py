@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.compiled import njit
 
-MAX_STEPS = 150
+MAX_STEPS = 300
 SHRINK, LEAST_SHRINK = 100.0, 2.0  # of the width at a time, at most and at least
 CROSSING = 0.1  # of the curved rows, so many that come or go with the width
 SETTLED = 0.3  # share of the gap that Newton's method may leave before the width shrinks
@@ -41,10 +41,10 @@ def smoothed_newton(
     slopes, rows = s.copy(), np.arange(n)
     pulled = np.dot(share * s, A)
     left_out, constant = np.zeros(p), 0.0  # the losses of rows left out, as a linear function of θ
-    inverse, free = np.zeros(p), np.ones(p)
-    for j in range(p):
-        if bend[j, j] > 0.0:
-            inverse[j], free[j] = 1.0 / bend[j, j], 0.0
+    diagonal = np.diag(bend)
+    penalised = diagonal > 0.0
+    inverse = np.where(penalised, 1.0 / np.where(penalised, diagonal, 1.0), 0.0)
+    free = np.where(penalised, 0.0, mean)
     gap, shrink, stalled, steps = np.inf, SHRINK, False, 0
     while True:
         new = np.minimum(np.maximum(0.5 * (low + high) + (high - low) * (e / width), low), high)
@@ -60,18 +60,24 @@ def smoothed_newton(
         gradient = pulled + bent
         value = np.sum(share * losses) + np.sum(left_out * theta) - constant + 0.5 * np.sum(theta * bent)
         smoothing = np.sum(share * (losses - s * e))
-        unmet = 0.5 * np.sum(gradient * gradient * inverse) + mean * np.sum(np.abs(gradient) * free)
+        unmet = 0.5 * np.sum(gradient * gradient * inverse) + np.sum(np.abs(gradient) * free)
         last, gap = gap, (smoothing + unmet) / max(abs(value), 1e-300)
         finished = gap <= tol or last <= gap <= ROUNDED * tol or width <= 1e-13 * mean or steps >= MAX_STEPS
         if finished and len(rows) < n:
             slopes[rows] = s
-            all_e = np.dot(Z, theta) - all_breakpoints
-            all_e[rows] = e  # small numbers without the rounding of large ones
-            A, breakpoint, low, high, share, rows = Z, all_breakpoints, all_low, all_high, all_share, np.arange(n)
-            e, s, left_out, constant = all_e, slopes.copy(), np.zeros(p), 0.0
+            A, breakpoint, low, high, share = Z, all_breakpoints, all_low, all_high, all_share
+            s, rows = slopes.copy(), np.arange(n)
+            left_out, constant = np.zeros(p), 0.0
+            e = np.dot(A, theta) - breakpoint
             pulled = np.dot(share * s, A)
-            gap = 0.0  # so that no smaller one is waited for than rounding allows
-            continue
+            losses = np.maximum(low * e, high * e)
+            gradient = pulled + bent
+            value = np.sum(share * losses) + 0.5 * np.sum(theta * bent)
+            unmet = 0.5 * np.sum(gradient * gradient * inverse) + np.sum(np.abs(gradient) * free)
+            gap = (np.sum(share * (losses - s * e)) + unmet) / max(abs(value), 1e-300)
+            if gap > ROUNDED * tol and width > 1e-13 * mean and steps < MAX_STEPS:
+                steps += 1
+                continue
         if finished:
             break
         steps += 1
@@ -97,9 +103,10 @@ def smoothed_newton(
                 if settled:
                     aim = middle[curved] + rise[curved] * (e[curved] / next_width)
                     right = gradient + np.dot(share[curved] * (aim - s[curved]), part)
-            lift = 1e-13 * np.trace(hessian)
+            lift = 1e-13 * np.max(np.diag(hessian))
             for j in range(p):
-                hessian[j, j] += lift * free[j]
+                if not penalised[j]:
+                    hessian[j, j] += lift
             direction = -np.linalg.solve(hessian, right)
             along = np.dot(A, direction)
             if not settled:
