@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 
 import gramian as gm
-from gramian import compiled
+from gramian import small
 from gramian.solvers.lloyd import lloyd, nearest, own
 from gramian.solvers.points import Points
 from gramian.solvers.seeding import by_weight, farthest, plus_plus
@@ -307,8 +307,8 @@ def test_small_tables_without_compiled_loops(n, d, k, kind, weighted, monkeypatc
         X = np.asfortranarray(X)[::-1]
     weight = rng.integers(0, 3, n) * rng.random(n) if weighted else None
     answers = []
-    for small in (compiled.SMALL, 0):
-        monkeypatch.setattr(compiled, "SMALL", small)
+    for numbers in (small.SMALL, 0):
+        monkeypatch.setattr(small, "SMALL", numbers)
         rows = plus_plus(X, weight, k, np.random.default_rng(0))
         start = np.concatenate([X[rows[:-1]], X[rows[:1]]]).astype(float)
         answers.append((rows, lloyd(X, weight, start), lloyd(X, weight, start, max_iter=2), *nearest(X, start)))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 # Compiled loops are imported where they run: who only names a kernel needs no compiler.
 from gramian.kernels.points import Vectors, inner, refuse_other_columns, square_norms
 from gramian.rows import single_threaded_blas
+from gramian.small import is_small
 
 Floats = NDArray[np.float64]
 
@@ -20,12 +21,15 @@ TIE = 1e-12  # of the weight: a median this near to between two values is their 
 
 def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
     """exp(−Σ ((x − x') / scale)²)."""
-    from gramian.kernels.loops import gaussian_into
-
     A, U, a, V, b = _in_units(A, B, scale)
     bound = _error(A.d, a, b)
     if bound <= TOLERANCE:
         G = np.ascontiguousarray(inner(U, V))
+        if is_small(G.size):
+            np.subtract(2.0 * G, a[:, None] + b, out=G)
+            return exponential(np.minimum(G, 0.0, out=G))
+        from gramian.kernels.loops import gaussian_into
+
         gaussian_into(G, a, b)
         return G
     D = _squares(A, B, scale, U, a, V, b, bound + np.log(bound / TOLERANCE))
@@ -36,7 +40,7 @@ def gaussian_times(A: Vectors, B: Vectors, scale: Floats, weight: Floats) -> Flo
     """Σ_j weight_j exp(−Σ ((x − x_j) / scale)²); None where the matrix itself must be made."""
     from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums
 
-    if B.is_sparse or B.d > MOST_COLUMNS:
+    if B.is_sparse or B.d > MOST_COLUMNS or is_small(len(A) * len(B)):
         return None
     A, U, a, V, b = _in_units(A, B, scale)
     if _error(A.d, a, b) > TOLERANCE:
@@ -49,7 +53,7 @@ def gaussian_times_among(A: Vectors, scale: Floats, weight: Floats) -> Floats | 
     """The same over the rows of A itself."""
     from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums_among
 
-    if A.is_sparse or A.d > MOST_COLUMNS:
+    if A.is_sparse or A.d > MOST_COLUMNS or is_small(len(A) ** 2):
         return None
     A, U, a, *_ = _in_units(A, A, scale)
     return None if _error(A.d, a, a) > TOLERANCE else gaussian_sums_among(U, a, weight)
@@ -80,7 +84,10 @@ def city_distances(A: Vectors, B: Vectors, scale: Floats) -> Floats:
 
 
 def exponential(D: Floats) -> Floats:
-    """exp(D) in place, for numbers that are not positive."""
+    """exp(D) in place, for numbers that are not positive; the least that is told from 0 is exp(−708)."""
+    if is_small(D.size):
+        np.maximum(D, -708.0, out=D)
+        return np.exp(D, out=D)
     from gramian.kernels.loops import exp_rows
 
     exp_rows(D)
@@ -209,6 +216,14 @@ def _squares(
     inverse = _inverse(scale, B.d)
     if B.is_sparse:
         sparse_differences(*_csr(A.X), *_csr(B.X), inverse, True, below, D)
+    elif is_small(D.size):
+        i, j = np.nonzero(below > D)
+        squares = np.zeros(len(i))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, z, unit in zip(A.X.T, B.X.T, inverse, strict=True):
+                difference = (x[i] - z[j]) * unit
+                squares += difference * difference
+        D[i, j] = squares
     else:
         from_differences(np.ascontiguousarray(A.X), np.ascontiguousarray(B.X), inverse, below, D)
     return D

@@ -10,11 +10,12 @@ dearest first: large branches come with high bounds, and the first descent is ba
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import interpreted, njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FEW_COLUMNS = 6  # whose subsets are so few that nothing is compiled for them
 ORDERED = 10  # nodes with as many free columns are ordered anew; below, it costs more than it saves
 SLACK = 1.0 - 1e-12  # improvements below are rounding
 DOUBT = 1.0 - 1e-7  # costs from the inverse of a triangle hold to this
@@ -146,7 +147,8 @@ def best_subsets(R: Floats, target: Floats, rest: float, most: int) -> tuple[Flo
     residual[0] = rest
     facts = np.zeros((4, d + 1), dtype=np.int64)
     facts[0, 0] = d
-    _search(U, Y, columns, costs, residual, facts, best, sets, most)
+    search = interpreted(_search) if d <= FEW_COLUMNS else _search
+    search(U, Y, columns, costs, residual, facts, best, sets, most)
     return best[: most + 1], sets[: most + 1]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import deadline
-from gramian.compiled import njit
+from gramian.compiled import interpreted, njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,6 +23,7 @@ BOLD_ROUNDS = 8  # rounds in which all violators enter at once; after them one a
 ROUNDING = 4e-15
 LARGEST = 1e300  # a penalty that leaves a coefficient at zero whatever the data, and whose products are finite
 FAILED, ENDED, UNFINISHED = -1, -2, -3  # in place of rounds: also by coordinates, by the deadline, and in this piece
+FEW_COLUMNS = 8  # whose paths are so short that nothing is compiled for them
 PIECE = 3e7  # multiplications between two looks at the clock
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -220,11 +221,12 @@ def descended(
 ) -> tuple[int, int]:  # fmt: skip
     """`descend`, in pieces where there is a deadline; ENDED where that comes first."""
     piece, done = _piece(len(b), most), 0
+    loop = interpreted(descend) if len(b) <= FEW_COLUMNS else descend
     while done < most:
         if deadline.passed():
             return k, ENDED
         size = min(piece, most - done)
-        k, rounds = descend(
+        k, rounds = loop(
             G, b, l1, l2, z, sign, active, place, k, L, refactor and done == 0, slack, size, BOLD_ROUNDS if done else 0
         )
         if rounds != UNFINISHED:
@@ -283,6 +285,7 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
     L = np.zeros((m, m))
     slack = 1e-13 * float(np.max(np.abs(b))) if m else 0.0
     curved = bool(np.any(l2 > 0))
+    append = interpreted(_append) if m <= FEW_COLUMNS else _append
     k = 0
     for a in range(len(alphas)):
         l1_a, l2_a = np.minimum(alphas[a] * l1, LARGEST), np.minimum(alphas[a] * l2, LARGEST)
@@ -292,7 +295,7 @@ def gram_path(G: Floats, b: Floats, alphas: Floats, l1: Floats, l2: Floats, most
             k = 0
             for j in range(m):
                 place[j] = 0
-                if z[j] != 0 and _append(G, l2_a, L, active, k, j, DEPENDENT):
+                if z[j] != 0 and append(G, l2_a, L, active, k, j, DEPENDENT):
                     place[j], sign[j] = 1, np.sign(z[j])
                     k += 1
         coefs[a] = z

@@ -10,6 +10,8 @@ from gramian.exponential import rbf_single
 from gramian.kernels.stationary import RBF
 from gramian.kernels.sums import MOST_COLUMNS, gaussian_sums_among
 from gramian.rows import parallel_map
+from gramian.small import is_small
+from gramian.solvers.smo_steps import LANES
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -65,6 +67,8 @@ class KernelRows:
         if self.single is not None:
             return self.single.square(index)
         slots = self._slots(index)
+        if is_small(slots.size * LANES):
+            return np.ascontiguousarray(self.table[slots][:, index])
         found = np.empty((len(index), len(index)), dtype=self.table.dtype)
         edges = np.linspace(0, len(index), 5).astype(int)
         parallel_map(lambda p: gather(self.table, slots, index, found, edges[p], edges[p + 1]), range(4))
@@ -81,6 +85,9 @@ class KernelRows:
             f += self.single.times(weight)
             return
         slots, weight = self._slots(index[some]), change[some]
+        if is_small(slots.size * LANES):
+            f += weight @ self.table[slots]
+            return
         edges = np.linspace(0, self.n, 5).astype(int)
         parallel_map(lambda p: add_rows(self.table, slots, weight, f, edges[p], edges[p + 1]), range(4))
 

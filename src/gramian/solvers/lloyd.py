@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import deadline
-from gramian.compiled import is_small
 from gramian.rows import parallel_map, single_threaded_blas
+from gramian.small import is_small
 from gramian.solvers.assignment import AT_ONCE, FAR, assign_again, assign_all
 from gramian.solvers.cluster_sums import add_all, add_moved, between_centers, nearer, own_squares
 from gramian.solvers.points import Points

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import is_small, njit
+from gramian.compiled import njit
 from gramian.rows import parallel_map, thread_count
+from gramian.small import is_small
 from gramian.solvers.assignment import AT_ONCE, LANES, fill
 from gramian.solvers.cluster_sums import square_apart
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import is_small, njit
+from gramian.compiled import njit
 from gramian.rows import parallel_map
+from gramian.small import is_small
 
 Floats = NDArray[np.float64]
 PANEL = 1 << 18  # numbers that a thread reads at once

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
@@ -10,16 +9,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from gramian import deadline
-from gramian.compiled import njit
 from gramian.solvers.box_interior import interior_point
 from gramian.solvers.kernel_rows import FEW, KernelRows
+from gramian.solvers.smo_steps import solved_small
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 WORKING, WARM = 4096, 2048  # variables solved for at once; from the answer of a neighbouring problem
 MOST_INNER = 100_000
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)  # of a function that is not finished
-PIECE = 2e7  # variables looked at between two looks at the clock
 MOST_WHOLE_ROUNDS = 20  # of working sets of all variables
 LEAST_STEPS, STEPS_PER_VARIABLE = 5_000, 500  # of a fit
 PATIENCE = 8  # rounds between two looks at which rows are settled
@@ -27,9 +25,6 @@ LEAST, MOST_ACTIVE = 2000, 0.7  # fewer rows are not worth it, and a larger shar
 STALLED = 0.7  # of the violation left between two looks in double precision
 MOST_FREE = 1000  # variables whose equations are solved at the end
 FEW_FREE = 200  # and are so even where the gap is within its tolerance
-LANES = 64  # of which each has its best variable: loops over them run on vectors
-FAR = 1e150  # where what may not move stands in a comparison
-NO_CURVE = 1e-12  # of the mean of k(x, x)
 MOST_ENDS = 5  # times that variables of the last equations are put on their bounds
 MOST_NEAR, SURE = 0.2, 20.0  # share of the rows, and times the rounding that was seen: else f is computed at all
 FIRM = 1e-3  # of the violation at the start of a working set, at which it is solved
@@ -383,132 +378,3 @@ def _working_set(dual: Dual, beta: Floats, G: Floats, most: int) -> Index:
         best = np.argpartition(-score, some - 1)[:some] if some < len(score) else np.arange(len(score))
         chosen[best[np.isfinite(score[best])]] = True
     return np.flatnonzero(chosen)
-
-
-def solved_small(K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool, tol: float, most: int) -> int:
-    """`solve_small`, in pieces where there is a deadline."""
-    piece = most if deadline.remaining() is None else max(int(PIECE / max(len(beta), 1)), 1)
-    steps = 0
-    while steps < most and not deadline.passed():
-        size = min(piece, most - steps)
-        used = solve_small(K, G, beta, low, high, balanced, tol, size)
-        steps += used
-        if used < size:
-            break
-    return steps
-
-
-@njit(cache=True, nogil=True)
-def solve_small(
-    K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool, tol: float, most: int
-) -> int:  # pragma: no cover - compiled
-    """Steps of two variables (one, where there is no balance), the second chosen by the decrease; in place.
-
-    Loops run on vectors: what may not move is far away (`up`, `down`), and each lane has its best.
-    """
-    flat = 0.0
-    for t in range(len(beta)):
-        flat += K[t, t]
-    flat = max(NO_CURVE * flat / max(len(beta), 1), 1e-300)
-    if not balanced:
-        for step in range(most):
-            if single(K, G, beta, low, high, tol, flat):
-                return step
-        return most
-    q = len(beta)
-    own = np.empty(q)
-    up, down = np.empty(q), np.empty(q)
-    for t in range(q):
-        own[t] = K[t, t]
-        up[t] = 0.0 if beta[t] < high[t] else -FAR
-        down[t] = 0.0 if beta[t] > low[t] else -FAR
-    tops, bottoms, gain, nothing = np.empty(LANES), np.empty(LANES), np.empty(q), np.zeros(q)
-    change, i, j = 0.0, 0, 0
-    for step in range(most):
-        moved(K[i], K[j], change, G, up, down, tops, bottoms)
-        top, bottom = tops.max(), bottoms.max()
-        if top + bottom <= tol or top <= -FAR or bottom <= -FAR:
-            return step
-        i = place_of(tops, G, -1.0, up)
-        gains(K[i], own, own[i], flat, top, G, down, gain, tops)
-        j = place_of(tops, gain, 1.0, nothing)
-        if gain[j] <= 0.0:
-            return step
-        change = (top + G[j]) / max(own[i] + own[j] - 2.0 * K[i, j], flat)
-        change = min(change, high[i] - beta[i], beta[j] - low[j])
-        beta[i] = high[i] if change == high[i] - beta[i] else beta[i] + change
-        beta[j] = low[j] if change == beta[j] - low[j] else beta[j] - change
-        up[i], down[i] = (0.0 if beta[i] < high[i] else -FAR), 0.0
-        up[j], down[j] = 0.0, (0.0 if beta[j] > low[j] else -FAR)
-    moved(K[i], K[j], change, G, up, down, tops, bottoms)
-    return most
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def moved(
-    first: Any, second: Any, change: float, G: Any, up: Any, down: Any, tops: Any, bottoms: Any
-) -> None:  # pragma: no cover - compiled
-    """G after a step; in each lane the largest −G of those that may grow and the largest G of those that may shrink."""
-    tops[:], bottoms[:] = -np.inf, -np.inf
-    for start in range(0, len(G), LANES):
-        stop = min(start + LANES, len(G))
-        g, above, below = G[start:stop], up[start:stop], down[start:stop]
-        k, other = first[start:stop], second[start:stop]
-        for t in range(stop - start):
-            v = g[t] + change * (k[t] - other[t])
-            g[t] = v
-            grow, shrink = above[t] - v, below[t] + v
-            tops[t] = grow if grow > tops[t] else tops[t]
-            bottoms[t] = shrink if shrink > bottoms[t] else bottoms[t]
-
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def gains(
-    k: Any, own: Any, mine: float, flat: float, top: float, G: Any, down: Any, out: Any, best: Any
-) -> None:  # pragma: no cover - compiled
-    """The decrease by a step of the first variable against each that may shrink, and the largest in each lane."""
-    best[:] = 0.0
-    for start in range(0, len(G), LANES):
-        stop = min(start + LANES, len(G))
-        g, below, row, other, gain = G[start:stop], down[start:stop], k[start:stop], own[start:stop], out[start:stop]
-        for t in range(stop - start):
-            off = top + g[t] + below[t]
-            off = off if off > 0.0 else 0.0
-            curve = mine + other[t] - 2.0 * row[t]
-            v = off * off / (curve if curve > flat else flat)
-            gain[t] = v
-            best[t] = v if v > best[t] else best[t]
-
-
-@njit(cache=True, nogil=True)
-def place_of(best: Any, values: Any, sign: float, shift: Any) -> int:  # pragma: no cover - compiled
-    """Where sign · values + shift is the largest of its lanes."""
-    lane = int(np.argmax(best))
-    for t in range(lane, len(values), LANES):
-        if sign * values[t] + shift[t] == best[lane]:
-            return t
-    return lane
-
-
-@njit(cache=True, nogil=True)
-def single(
-    K: Any, G: Any, beta: Any, low: Any, high: Any, tol: float, flat: float
-) -> bool:  # pragma: no cover - compiled
-    """One step of the variable with the largest decrease; True where none violates by more than tol."""
-    best, i = 0.0, -1
-    worst = 0.0
-    for t in range(len(beta)):
-        g = G[t]
-        if (g < 0.0 and beta[t] < high[t]) or (g > 0.0 and beta[t] > low[t]):
-            worst = max(worst, abs(g))
-            gain = g * g / max(K[t, t], flat)
-            if gain > best:
-                best, i = gain, t
-    if worst <= tol or i < 0:
-        return True
-    new = min(max(beta[i] - G[i] / max(K[i, i], flat), low[i]), high[i])
-    change = new - beta[i]
-    beta[i] = new
-    for t in range(len(beta)):
-        G[t] += change * K[i, t]
-    return False

@@ -196,12 +196,12 @@ class Agglomerative(ClusterTree):
 
     def _error_of_heights(self) -> tuple[float, int]:
         """The largest error of some heights, relative to the highest, from all pairs of rows that were merged."""
-        from gramian.structures.chains import spans
+        from gramian.structures.small_chains import loop
 
         n = len(self._points)
         if n == 1 or self.heights_[-1] == 0:
             return 0.0, n - 1
-        order, start, count = spans(self.merges_)
+        order, start, count = loop("spans", n)(self.merges_)
         left, right = self.merges_[:, 0].astype(np.int64), self.merges_[:, 1].astype(np.int64)
         cheap = np.flatnonzero(count[left] * count[right] <= PAIRS)
         worst = max(float(-np.diff(self.heights_).min(initial=0.0)), 0.0)

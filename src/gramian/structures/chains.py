@@ -38,7 +38,7 @@ def _first(values: Any, gone: Any, start: int, m: int, low: float) -> int:  # pr
     return -1
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True)
 def _square_distances(C: Any, x: Any, m: int, out: Any) -> None:  # pragma: no cover - compiled
     """Of the columns of C from x: the inner loop runs on vectors."""
     out[:m] = 0.0
@@ -58,7 +58,7 @@ def distance_rows(X: Any, C: Any, start: int, out: Any) -> None:  # pragma: no c
             out[i, j] = np.sqrt(out[i, j])
 
 
-@njit(cache=True, nogil=True, fastmath=UNORDERED | {"contract"})
+@njit(cache=True, nogil=True, fastmath=UNORDERED)
 def _nearer(
     C: Any, x: Any, here: int, near: Any, come: Any, gone: Any, m: int, buffer: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -118,7 +118,7 @@ def spanning_tree(X: Any) -> Any:  # pragma: no cover - compiled
     return pairs, lengths
 
 
-@njit(cache=True, nogil=True, fastmath=UNORDERED | {"contract"})
+@njit(cache=True, nogil=True, fastmath=UNORDERED)
 def _ward_row(C: Any, x: Any, own: float, w: Any, gone: Any, m: int, out: Any) -> Any:  # pragma: no cover - compiled
     """Ward's squared distances of a centroid to all, and the least of those not gone."""
     low, where = np.inf, 0

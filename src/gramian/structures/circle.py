@@ -143,18 +143,17 @@ class _Frame:
         s, p = len(states), len(self.origin) + 1
         found = Equations(float(weight.sum()), np.zeros(s), np.zeros((s, p)), np.zeros((s, p, p)))
         for i, state in enumerate(states):
-            found.value[i] = _equations(X, weight, self.origin, self.unit, state, found.slope[i], found.curve[i])
+            given = X, weight, self.origin, self.unit, state
+            found.value[i] = _equations(*given, np.append(state[:-1], -1.0), found.slope[i], found.curve[i])
         return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equations(
-    X: Any, weight: Any, origin: Any, unit: Any, state: Any, slope: Any, curve: Any
+    X: Any, weight: Any, origin: Any, unit: Any, state: Any, J: Any, slope: Any, curve: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Adds up the equations of ‖x − c‖ − r and returns Σw of its square."""
+    """Adds up the equations of ‖x − c‖ − r and returns Σw of its square; J is memory whose last number is −1."""
     n, d = X.shape
-    J = np.empty(d + 1)
-    J[d] = -1.0
     value = 0.0
     for row in range(n):
         far = 0.0

@@ -1,6 +1,7 @@
 """`Divisive`: clusters split from the top down."""
 
 import heapq
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian import parameters
 from gramian.rows import Rows
 from gramian.rows.columns import fit_rows, new_rows
+from gramian.small import is_small
 from gramian.solvers.certificate import Certificate, Solver
 from gramian.structures.agglomerative import means_of
 from gramian.structures.linkage import in_range
@@ -132,14 +134,13 @@ class Divisive(ClusterTree):
 
     def _grow(self, X: Floats, weight: Floats, most: int) -> None:
         """Split until there are so many leaves, or none can be split; the best split first."""
-        from gramian.structures.splits import bisect, spread
-
+        loops = _loops(X)
         means = self.split == "kmeans"
         waiting: list[Any] = []
 
         def consider(index: Ints, parent: int, side: int) -> None:
             normal = np.empty(X.shape[1])
-            threshold, drop, low, high = bisect(X, weight, index, means, ROUNDS, normal)
+            threshold, drop, low, high = loops.bisect(X, weight, index, means, ROUNDS, normal)
             heapq.heappush(waiting, (-drop, int(index[0]), index, parent, side, (normal, threshold, low, high)))
 
         everything = np.arange(len(X))
@@ -165,7 +166,7 @@ class Divisive(ClusterTree):
         self._normals = np.array([normal for normal, *_ in splits]).reshape(-1, X.shape[1])
         self._thresholds = np.array([threshold for _, threshold, _, _ in splits])
         drops = np.array([drop for _, _, drop, _ in splits])
-        left = spread(X, weight, everything) - np.append(0.0, np.cumsum(drops))
+        left = loops.spread(X, weight, everything) - np.append(0.0, np.cumsum(drops))
         heights = np.ldexp(np.sqrt(2.0 * np.minimum.accumulate(drops)), self._exponent)
         self._left = np.maximum(left, 0.0)
         objectives = self._in_units(self._left)
@@ -221,8 +222,6 @@ class Divisive(ClusterTree):
         return self._assigned(self._left_out, nodes)
 
     def _assigned(self, X: Floats, nodes: Ints) -> Ints:
-        from gramian.structures.splits import descend
-
         m = len(self.merges_) + 1
         label = np.full(2 * m - 1, -1)
         label[nodes] = np.arange(len(nodes))
@@ -231,7 +230,7 @@ class Divisive(ClusterTree):
         below = np.where(self._below < 0, ~label[np.minimum(~self._below, m - 1)], self._below)
         ends = label[2 * m - 2 - np.arange(m - 1)]
         Z = np.ldexp(X, -self._exponent) - self._shift
-        return np.asarray(descend(Z, self._normals, self._thresholds, below, ends))
+        return np.asarray(_loops(Z).descend(Z, self._normals, self._thresholds, below, ends))
 
 
 class SplitCertificate(Certificate):
@@ -243,6 +242,12 @@ class SplitCertificate(Certificate):
             f"{self.kind} {self.value:.3g} of the spread of all rows is {verdict} {self.tolerance:.3g}, computed again "
             f"from the labels, after {self.through}"
         )
+
+
+def _loops(X: Floats) -> Any:
+    """Those of NumPy for few rows, and compiled ones."""
+    name = "small_splits" if is_small(X.size) else "splits"
+    return import_module(f"gramian.structures.{name}")
 
 
 def _dense(rows: Rows) -> Floats:

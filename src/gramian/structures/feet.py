@@ -26,30 +26,21 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
     size = float(axes.max())
     if size == 0:
         return np.sqrt(np.einsum("ij,ij->i", Z, Z)), np.zeros_like(Z)
-    y, far = np.empty_like(Z), np.empty(len(Z))
-    _feet(np.ascontiguousarray(Z) / size, axes / size, y, far)
+    y, far, a = np.empty_like(Z), np.empty(len(Z)), axes / size
+    _feet(np.ascontiguousarray(Z) / size, a, *_gaps(a), np.empty(len(a)), y, far)
     return size * far, size * y
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _feet(Z: Any, a: Any, y: Any, far: Any) -> None:  # pragma: no cover - compiled
-    d = len(a)
-    g, b = np.empty(d), np.empty(d)
-    shortest = _gaps(a, g)
+def _feet(Z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any, far: Any) -> None:  # pragma: no cover - compiled
     for row in range(len(Z)):
         far[row] = _foot(Z[row], a, g, shortest, b, y[row])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gaps(a: Any, g: Any) -> int:  # pragma: no cover - compiled
-    """Sets a² − min a², and returns where the shortest axis is."""
-    shortest = 0
-    for i in range(len(a)):
-        if a[i] < a[shortest]:
-            shortest = i
-    for i in range(len(a)):
-        g[i] = (a[i] - a[shortest]) * (a[i] + a[shortest])
-    return shortest
+def _gaps(a: Floats) -> tuple[Floats, int]:
+    """a² − min a², and where the shortest axis is."""
+    shortest = int(a.argmin())
+    return (a - a[shortest]) * (a + a[shortest]), shortest
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,9 +50,10 @@ def _foot(z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any) -> Any:  # prag
     low, out = 0.0, 0.0
     for i in range(d):
         b[i] = a[i] * abs(z[i])
-        low = max(low, b[i] - g[i])
-        out += (z[i] / a[i]) ** 2
-    s = max(low, a[shortest] * a[shortest])
+        low = b[i] - g[i] if b[i] - g[i] > low else low
+        out += (z[i] / a[i]) * (z[i] / a[i])
+    s = a[shortest] * a[shortest]
+    s = low if low > s else s
     for turn in range(STEPS):
         total, slope = 0.0, 0.0
         for i in range(d):
@@ -71,12 +63,13 @@ def _foot(z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any) -> Any:  # prag
                 total += part * part
                 slope += part * part * inverse
         if turn == 0 and not (total > 1.0 and slope > 0.0):  # from beyond the root the first step falls short of it
-            s = max(low, s + total * (np.sqrt(total) - 1.0) / slope) if slope > 0.0 else low
+            first = s + total * (np.sqrt(total) - 1.0) / slope if slope > 0.0 else low
+            s = first if first > low else low
             continue
         if not total > 1.0 or not slope > 0.0:
             break
         step = total * (np.sqrt(total) - 1.0) / slope
-        if not np.isfinite(step):
+        if not step < np.inf:
             break
         s += step
         if step <= 1e-9 * s:  # the error that is left is the square of that
@@ -84,31 +77,40 @@ def _foot(z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any) -> Any:  # prag
     inside = 0.0
     for i in range(d):
         y[i] = a[i] * a[i] * z[i] / (g[i] + s) if b[i] > 0.0 else 0.0
-        inside += (y[i] / a[i]) ** 2
+        inside += (y[i] / a[i]) * (y[i] / a[i])
     if s == 0.0 and inside < 1.0:
         y[shortest] = a[shortest] * np.sqrt(1.0 - inside)
     total = 0.0
     for i in range(d):
-        total += (z[i] - y[i]) ** 2
+        total += (z[i] - y[i]) * (z[i] - y[i])
     return np.sqrt(total) if out > 1.0 else -np.sqrt(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
 def ellipse_equations(
-    X: Any, weight: Any, origin: Any, unit: Any, center: Any, axes: Any, turn: Any, slope: Any, curve: Any
-) -> Any:  # pragma: no cover - compiled
+    X: Floats, weight: Floats, origin: Floats, unit: float, center: Floats, axes: Floats, turn: Floats, slope: Floats,
+    curve: Floats,
+) -> float:  # fmt: skip
     """Adds up the equations of signed distances r in the centre, the logarithms of the axes and the angles.
 
     Rows are (x − origin)/unit; `turn` has the directions in columns. Returns Σw r².
     """
-    n, d = X.shape
-    size = axes.max()
+    size = float(axes.max())
     a = axes / size
-    x, z, y, g, b, steep = np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    J = np.empty(len(slope))
-    shortest = _gaps(a, g)
+    room = np.empty((6, max(len(slope), len(a))))
+    value = float(_equations(X, weight, origin, unit, center, size, a, *_gaps(a), turn, room, slope, curve))
+    lower = np.tril_indices(len(slope), -1)
+    curve.T[lower] = curve[lower]
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _equations(
+    X: Any, weight: Any, origin: Any, unit: float, center: Any, size: float, a: Any, g: Any, shortest: int, turn: Any,
+    room: Any, slope: Any, curve: Any,
+) -> float:  # pragma: no cover - compiled  # fmt: skip
+    d, x, z, y, b, steep, J = len(a), room[0], room[1], room[2], room[3], room[4], room[5]
     value = 0.0
-    for row in range(n):
+    for row in range(len(X)):
         for i in range(d):
             x[i] = ((X[row, i] - origin[i]) / unit - center[i]) / size
         for i in range(d):
@@ -131,12 +133,9 @@ def ellipse_equations(
                 J[at] = size * y[i] * y[j] * (1.0 / (a[j] * a[j]) - 1.0 / (a[i] * a[i])) / long
                 at += 1
         value += w * r * r
-        for i in range(len(J)):
+        for i in range(len(slope)):
             u = w * J[i]
             slope[i] += u * r
             for j in range(i + 1):
                 curve[i, j] += u * J[j]
-    for i in range(len(J)):
-        for j in range(i):
-            curve[j, i] = curve[i, j]
     return value

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gramian import parameters
 from gramian.rows import Rows
+from gramian.small import is_small
 from gramian.structures.em import ROOM, Engine
 from gramian.structures.missing import expected, marginal
 from gramian.structures.passes import Pass
@@ -154,7 +155,8 @@ class Gaussian(Structure):
     def fused(self, state: Any, loop: Any) -> Any:
         structures = state.structures
         alike = all(type(each) is Gaussian and np.ndim(each._root) == np.ndim(self._root) for each in structures)
-        if not alike or loop.has_missing or len(structures) * len(self.mean_) ** 2 > ROOM:
+        k, d = len(structures), len(self.mean_)
+        if not alike or loop.has_missing or k * d * d > ROOM or is_small(loop.rows.n * k * d):
             return None
         engine = Engine(structures, state.shares)
 

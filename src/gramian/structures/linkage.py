@@ -50,11 +50,11 @@ def linkage_of(
     Single linkage of dense rows is a minimum spanning tree, and Ward's method needs only centroids: neither keeps
     distances. The others, and all of sparse rows or in a kernel's features, keep one n × n matrix.
     """
-    from gramian.structures.chains import in_order, matrix_chain, spanning_tree, ward_chain
-
     n = len(points)
     if n == 1:
         return np.empty((0, 4))
+    from gramian.structures.small_chains import loop
+
     space = Plain() if space is None else space
     weight = np.ones(n) if weight is None else weight
     dense = isinstance(space, Plain) and isinstance(points, Vectors) and not points.is_sparse
@@ -63,9 +63,9 @@ def linkage_of(
         X, exponent = in_range(points.X)
         points = Vectors(X)
     if dense and method == "single":
-        pairs, heights = spanning_tree(X)
+        pairs, heights = loop("spanning_tree", n)(X)
     elif dense and method == "ward":
-        pairs, heights = ward_chain(X, weight)
+        pairs, heights = loop("ward_chain", n)(X, weight)
     else:
         D = _matrix(points, space)
         if group is not None and len(starts := np.unique(group, return_index=True)[1]) < n:
@@ -74,9 +74,10 @@ def linkage_of(
         if method == "ward":
             for i in range(n):
                 D[i] *= D[i] * (2.0 * weight[i] * weight / (weight[i] + weight))
-        pairs, heights = matrix_chain(D, weight, METHODS.index(method))
+        pairs, heights = loop("matrix_chain", n)(D, weight, METHODS.index(method))
     order = np.argsort(heights, kind="stable")
-    return in_order(pairs[order], np.ldexp(heights[order], exponent), n)
+    merges: Floats = loop("in_order", n)(pairs[order], np.ldexp(heights[order], exponent), n)
+    return merges
 
 
 def in_range(X: Floats) -> tuple[Floats, int]:
@@ -89,9 +90,10 @@ def in_range(X: Floats) -> tuple[Floats, int]:
 
 
 def _matrix(points: Any, space: Plain | OfKernel) -> Floats:
-    from gramian.structures.chains import distance_rows
+    from gramian.structures.small_chains import loop
 
     n = len(points)
+    distance_rows = loop("distance_rows", n)
     D = np.empty((n, n))
     by_differences = isinstance(space, Plain) and not points.is_sparse and points.d <= FEW
     columns = np.ascontiguousarray(points.X.T) if by_differences else None

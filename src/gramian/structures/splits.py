@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian.compiled import njit
-
-ROUNDS = 100  # of the power method: a direction near the principal one serves as well
-TINY = 1e-14  # of Σ w ‖x‖²: less than that is rounding
+from gramian.structures.small_splits import ROUNDS, TINY
 
 
 @njit(cache=True, nogil=True)

@@ -76,10 +76,10 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     def _labels(self, k: int) -> tuple[Ints, Ints]:
         """Labels of all rows, and the node of each cluster."""
-        from gramian.structures.chains import after
+        from gramian.structures.small_chains import loop
 
         counted = self._leaf >= 0
-        node = after(self.merges_, len(self.merges_) + 1 - k)[self._leaf[counted]]
+        node = loop("after", len(self._leaf))(self.merges_, len(self.merges_) + 1 - k)[self._leaf[counted]]
         labels, nodes = numbered(node, self._weight, self._table())
         if counted.all():
             return labels, nodes
