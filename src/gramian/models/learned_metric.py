@@ -191,10 +191,10 @@ def _fitted(kernel: InMetric, M: Floats, points: Vectors, Y: Floats, weight: Flo
     for scale in scales.tolist():
         trial: Any = replace(kernel, metric=M / scale**2)  # type: ignore[type-var]
         path = KernelPath(Y[some], w, True, K=trial.matrix(rows))
-        for a in ALPHAS.tolist():
-            loss = float(w @ (path.missed(np.array([a]))[0] ** 2).sum(axis=1))
-            if not best <= loss:
-                best, found, alpha = loss, (trial, scale), a
+        losses = [float(w @ (missed**2).sum(axis=1)) for missed in path.missed(ALPHAS)]
+        least = int(np.argmin(losses))
+        if not best <= losses[least]:
+            best, found, alpha = losses[least], (trial, scale), float(ALPHAS[least])
     factor: Any = Factor(found[0].matrix(points), weight, alpha)
     if factor.failed:
         factor = Singular(found[0].matrix(points), weight, alpha)
