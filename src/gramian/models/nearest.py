@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.models.nearest_distance import Metric, exponent_of, slack
+from gramian.models.nearest_distance import GramBounds, Metric, exponent_of, slack
 from gramian.models.nearest_distinct import Distinct, nearest_of_each
+from gramian.rows import scratch
 from gramian.solvers.certificate import Certificate, Solver
 
 Floats = NDArray[np.float64]
@@ -20,6 +21,7 @@ PAIRS = 2**18  # numbers in a batch of differences
 FOUND = 2**20  # neighbours asked for at once
 TOGETHER = 2**18  # distances sorted at once where ties make them many
 STRIDE = 16  # one bound in so many is looked at for a first threshold
+TILE, TALL = 512, 256  # bounds of a block of queries that stay in the cache
 AT_ONCE = 1024  # queries in a block, at most
 TREE_REACH = 2.0**400  # coordinates beyond would be squared out of range
 TREE_TINY = 2.0**-500  # distances below are lost when squared
@@ -138,6 +140,8 @@ class Brute(Search):
         self.bounds = metric.bounds(self.T, single=True)
         # Below 16 queries a product mostly reads the points again: then up to four times the memory is worth it.
         self.at_once = max(1, min(AT_ONCE, max(self.bounds.cells // self.n, min(16, 4 * self.bounds.cells // self.n))))
+        if isinstance(self.bounds, GramBounds) and self.n > STRIDE * TILE:
+            self.at_once = max(1, min(TALL, self.bounds.cells // (self.n // STRIDE)))
         if self._too_loose(min(k, self.n)):
             self.bounds = metric.bounds(self.T, single=False)
         self.solver = Solver("brute", f"{reason}: {self.bounds.words}, and distances of the nearest")
@@ -153,18 +157,22 @@ class Brute(Search):
         return bool((lower <= limits[:, None]).sum() > (2 * k + 256) * len(lower))
 
     def candidates(self, Q: Any, m: int) -> Candidates:
-        lower, base = self.bounds.of(Q)
         order = self.bounds.order
-        columns, rest = _smallest(lower, m)
+        tiled = _by_tiles(self.bounds, Q, m) if isinstance(self.bounds, GramBounds) else None
+        if tiled is None:
+            lower, base = self.bounds.of(Q)
+            columns, rest = _smallest(lower, m)
+        else:
+            columns, rest, base = tiled
 
         def limits(distance: Any, base: Floats) -> NDArray[Any]:
-            return self.bounds.limits(self.metric.length(distance), base, lower.dtype)
+            return self.bounds.limits(self.metric.length(distance), base, rest.dtype)
 
-        return Candidates(
-            order[columns],
-            lambda distance: limits(distance, base) < rest,
-            lambda i, distance: order[lower[i] <= limits(distance, base[[i]])],
-        )
+        def within(i: int, distance: float) -> Ints:
+            row = self.bounds.of(Q[[i]])[0][0] if tiled is not None else lower[i]
+            return order[row <= limits(distance, base[[i]])]
+
+        return Candidates(order[columns], lambda distance: limits(distance, base) < rest, within)
 
 
 class Tree(Search):
@@ -216,11 +224,45 @@ def search(metric: Metric, T: Any, k: int) -> Search:
     return Brute(metric, distinct, k, f"{where}, of which a tree would visit many")
 
 
+def _by_tiles(bounds: GramBounds, Q: Any, m: int, rank: int | None = None) -> tuple[Ints, NDArray[Any], Floats] | None:
+    """`_smallest` of the bounds, and their base, tile by tile: a tile is in the cache while it is looked at.
+
+    None where there are few columns. Where the threshold of a query lets too few through, all get a larger one.
+    """
+    n, low = len(bounds.right), _rank_in_sample(m) if rank is None else rank
+    if n // STRIDE < 2 * low:
+        return None
+    left, far, base = bounds.prepared(Q)
+    threshold = np.partition(bounds.part(left, far, 0, n // STRIDE), low, axis=1)[:, low]
+    found = []
+    limit = threshold[:, None]
+    for start in range(0, n, TILE):
+        tile = bounds.part(left, far, start, min(start + TILE, n))
+        below = np.less_equal(tile, limit, out=scratch("below", len(left), tile.shape[1], np.bool_))
+        places = below.ravel().nonzero()[0]
+        found.append((places, tile.ravel()[places]))
+    sizes = [len(places) for places, _ in found]
+    starts = np.repeat(np.arange(0, n, TILE), sizes)
+    places, values = (np.concatenate(each) for each in zip(*found, strict=True))
+    rows, columns = np.divmod(places, np.minimum(TILE, n - starts))
+    columns += starts
+    counts = np.bincount(rows, minlength=len(left))
+    if counts.min() < m:
+        return _by_tiles(bounds, Q, m, 2 * low)
+    order = np.argsort(rows, kind="stable")
+    return *_chosen(columns[order], values[order], counts, threshold, m), base
+
+
+def _rank_in_sample(m: int) -> int:
+    """The rank in a sample of the columns of a number that, mostly, m of all and few more are below."""
+    share = m / STRIDE
+    return int(share + 4.0 * np.sqrt(share) + 4.0)
+
+
 def _smallest(lower: NDArray[Any], m: int) -> tuple[Ints, NDArray[Any]]:
     """Columns (b, m) of the m smallest numbers in each row, and what all others in the row are at least (b,)."""
     b, n = lower.shape
-    share = m / STRIDE
-    low = int(share + 4.0 * np.sqrt(share) + 4.0)
+    low = _rank_in_sample(m)
     if n // STRIDE < 2 * low:
         columns = np.argpartition(lower, m, axis=1)
         return columns[:, :m], np.take_along_axis(lower, columns[:, m : m + 1], 1)[:, 0]
@@ -235,13 +277,19 @@ def _smallest(lower: NDArray[Any], m: int) -> tuple[Ints, NDArray[Any]]:
         below[missed] = lower[missed] <= threshold[missed, None]
         places = np.flatnonzero(below)
         starts = np.searchsorted(places, np.arange(b + 1) * n)
-    counts = np.diff(starts)
-    rows = np.repeat(np.arange(b), counts)
-    slots = np.arange(len(places)) - starts[rows]
-    few = np.full((b, max(int(counts.max()), m + 1)), np.inf, dtype=lower.dtype)
-    few[rows, slots] = lower.reshape(-1)[places]
+    return _chosen(places % n, lower.reshape(-1)[places], np.diff(starts), threshold, m)
+
+
+def _chosen(
+    columns: Ints, values: NDArray[Any], counts: Ints, threshold: NDArray[Any], m: int
+) -> tuple[Ints, NDArray[Any]]:
+    """The m smallest of the numbers up to a threshold, which follow row by row, and what all others are at least."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    slots = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
+    few = np.full((len(counts), max(int(counts.max()), m + 1)), np.inf, dtype=values.dtype)
+    few[rows, slots] = values
     where = np.zeros(few.shape, dtype=np.int64)
-    where[rows, slots] = places - rows * n
+    where[rows, slots] = columns
     order = np.argpartition(few, m, axis=1)
     rest = np.take_along_axis(few, order[:, m : m + 1], 1)[:, 0]
     return np.take_along_axis(where, order[:, :m], 1), np.minimum(rest, threshold)

@@ -79,15 +79,25 @@ class GramBounds(Bounds):
         self.right[:, d] = np.einsum("ij,ij->i", Z, Z) * (1.0 - 2.0 * self.c)
 
     def of(self, Q: Floats) -> tuple[NDArray[Any], Floats]:
+        left, far, base = self.prepared(Q)
+        return self.part(left, far, 0, len(self.right)), base
+
+    def prepared(self, Q: Floats) -> tuple[NDArray[Any], NDArray[np.bool_], Floats]:
+        """Queries in the units of the product, those that are too far for it, and `base`."""
         U = np.ldexp(Q - self.shift, -self.exponent)
         far = np.abs(U).max(axis=1) > FAR
         U[far] = 0.0
         left = np.ones((len(U), U.shape[1] + 1), dtype=self.right.dtype)
         left[:, :-1] = U
-        lower = scratch("bounds", len(U), len(self.right), self.right.dtype)
-        np.matmul(left, self.right.T, out=lower)
-        lower[far] = -np.inf
-        return lower, np.einsum("ij,ij->i", U, U) * (1.0 - 2.0 * self.c) - self.tiny
+        return left, far, np.einsum("ij,ij->i", U, U) * (1.0 - 2.0 * self.c) - self.tiny
+
+    def part(self, left: NDArray[Any], far: NDArray[np.bool_], start: int, stop: int) -> NDArray[Any]:
+        """`lower` of some of the columns, until the next are asked for."""
+        lower = scratch("bounds", len(left), stop - start, self.right.dtype)
+        np.matmul(left, self.right[start:stop].T, out=lower)
+        if far.any():
+            lower[far] = -np.inf
+        return lower
 
     def key(self, length: Floats) -> Floats:
         return np.ldexp(length, -self.exponent) ** 2
