@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows
+from gramian.spectral.factors import Factors, factors_of, factors_of_products
 from gramian.spectral.principal import Principal
 from gramian.spectral.tracy_widom import tracy_widom
 
@@ -30,11 +31,13 @@ def against_independence(
 
     Marchenko–Pastur noise is normal, of one variance. Columns that are skewed, have heavy tails or other variances
     have larger eigenvalues without anything in common. Every significant eigenvalue, one after the other, is compared
-    with the largest one of what the axes before it leave, its columns permuted: it must exceed that of ⌈1/level⌉
-    tables, or of the first five by far. Beyond 200,000 cells, where sums of products are normal, and of weighted rows
-    and moments, it is compared with normal columns of the same sample variances (Wishart matrices, by Bartlett); of
-    more than 500 columns, or fewer rows than columns, with the Tracy–Widom law at the edge that the variances give
-    (Silverstein's equation; El Karoui 2007), which is a little too careful.
+    with that in its place of tables of as many factors as are before it and of what factor analysis leaves, its columns
+    permuted and of the noise variances of the factor model: it must exceed those of ⌈1/level⌉ tables, or of the first
+    five by far. (Without the factors, what the axes leave has smaller columns than the noise, and correlated ones.)
+    Beyond 200,000 cells, where sums of products are normal, and of weighted rows and moments, the noise is normal of
+    the same sample variances (Wishart matrices, by Bartlett); of more than 500 columns, or fewer rows than columns,
+    the law is that of Tracy and Widom at the edge that the variances give (Silverstein's equation; El Karoui 2007),
+    which is a little too careful.
     """
     count = min(test.significant, len(found.axes) + 1)  # what the axes that are known can be taken from
     if count == 0:
@@ -48,17 +51,29 @@ def against_independence(
         if squares is None:
             return test
 
+    Z = _centred(data, found) if permuted else None
+    products = None if permuted else _products(found)
+    bounds: list[float] = []  # largest eigenvalues without factors: σₖ₊₁(factors + noise) ≤ σ₁(noise)
+
     def p_value(k: int) -> float:
         value = float(found.values[k])
-        if permuted:
-            Z = _residual(data, found, k)
-            return _beside(lambda rng: _permuted_gram(Z, rng), value, test.level, seed)
+        if len(bounds) >= ENOUGH and value > max(bounds) + FAR * float(np.std(bounds, ddof=1)):
+            return _least_p(test.level)
+        if Z is not None:
+            factors = factors_of(Z, k) if k else Factors(np.zeros((Z.shape[1], 0)), (Z**2).sum(axis=0))
+            common, noise = _split(Z, factors)
+            return _beside(lambda rng: _permuted_gram(common, noise, rng), value, k, test.level, seed, bounds)
         assert squares is not None
+        n = found.weight - 1.0
+        if products is not None and len(squares) + k <= min(MOST_SIMULATED_COLUMNS, n):
+            model = factors_of_products(products, k, n) if k else Factors(np.zeros((len(squares), 0)), squares)
+            return _beside(lambda rng: _wishart(model, n, rng), value, k, test.level, seed, bounds)
         left = squares - (found.values[:k, None] * found.axes[:k] ** 2).sum(axis=0)
-        left, n = left[left > 1e-14 * squares.max()], found.weight - 1.0 - k
-        if len(left) <= min(MOST_SIMULATED_COLUMNS, n):
-            return _beside(lambda rng: _wishart(left, n, rng), value, test.level, seed)
-        return _by_variances(left, n, value)
+        left = left[left > 1e-14 * squares.max()]
+        if len(left) <= min(MOST_SIMULATED_COLUMNS, n - k):
+            alone = Factors(np.zeros((len(left), 0)), left)
+            return _beside(lambda rng: _wishart(alone, n - k, rng), value, 0, test.level, seed, [])
+        return _by_variances(left, n - k, value)
 
     for k in range(count):
         p = p_value(k)
@@ -86,46 +101,83 @@ def _block_squares(block: Block, found: Principal) -> Floats:
     return np.asarray(w @ (np.ldexp(np.asarray(block.X, dtype=np.float64), -found.exponent) - mean) ** 2)
 
 
-def _residual(rows: Rows, found: Principal, k: int) -> Floats:
-    """Centred rows in the units of the eigenvalues' roots, without their first k axes."""
+def _centred(rows: Rows, found: Principal) -> Floats:
+    """Centred rows in the units of the eigenvalues' roots."""
     X = rows.collect().X
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    Z = np.ldexp(X, -found.exponent) - np.ldexp(found.mean, -found.exponent)
-    return Z - (Z @ found.axes[:k].T) @ found.axes[:k]
+    return np.asarray(np.ldexp(X, -found.exponent) - np.ldexp(found.mean, -found.exponent))
 
 
-def _permuted_gram(Z: Floats, rng: np.random.Generator) -> Floats:
-    """Products of columns, or of rows where these are fewer, of the table with every column in an order of its own."""
-    other = rng.permuted(Z, axis=0)
-    return np.asarray(other.T @ other if Z.shape[1] <= Z.shape[0] else other @ other.T)
+def _products(found: Principal) -> Floats | None:
+    """Sums of products of the centred columns; None where not all axes are known, or they are many."""
+    if column_squares(found) is None or found.axes.shape[1] > MOST_SIMULATED_COLUMNS:
+        return None
+    r = len(found.axes)
+    return np.asarray((found.axes.T * found.values[:r]) @ found.axes)
 
 
-def _wishart(squares: Floats, n: float, rng: np.random.Generator) -> Floats:
-    """Products of independent normal columns with these sums of squares, on n degrees of freedom."""
-    d = len(squares)
-    root = np.tril(rng.standard_normal((d, d)), -1)
-    root[np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(n - np.arange(d)))
-    root *= np.sqrt(squares / (root**2).sum(axis=1))[:, None]
+def _split(Z: Floats, factors: Factors) -> tuple[Floats, Floats]:
+    """What the factors make of the rows, and the rest with the noise variances of the model."""
+    if factors.scores is None:
+        return np.zeros_like(Z), Z
+    common = factors.scores @ factors.loadings.T
+    rest = Z - common
+    size = (rest**2).sum(axis=0)
+    return common, rest * np.sqrt(np.where(size > 0, factors.noise / np.where(size > 0, size, 1.0), 0.0))
+
+
+def _permuted_gram(common: Floats, noise: Floats, rng: np.random.Generator) -> Floats:
+    """Products of columns, or of rows where these are fewer, with every column of the noise in an order of its own."""
+    other = common + rng.permuted(noise, axis=0)
+    return np.asarray(other.T @ other if other.shape[1] <= other.shape[0] else other @ other.T)
+
+
+def _wishart(model: Factors, n: float, rng: np.random.Generator) -> Floats:
+    """Products of normal columns of a factor model with these sums of squares of the noise, on n degrees of freedom."""
+    d, k = model.loadings.shape
+    root = np.tril(rng.standard_normal((d + k, d + k)), -1)
+    root[np.arange(d + k), np.arange(d + k)] = np.sqrt(rng.chisquare(n - np.arange(d + k)))
+    root = root[k:]
+    root *= np.sqrt(model.noise / (root**2).sum(axis=1))[:, None]
+    root[:, :k] += model.loadings  # the scores are the first k coordinates
     return np.asarray(root @ root.T)
 
 
-def _beside(table: Callable[[np.random.Generator], Floats], value: float, level: float, seed: int) -> float:
-    """1 / (tables until one has an eigenvalue as large), or less than the level where none of ⌈1/level⌉ has.
+def _least_p(level: float) -> float:
+    """The p-value of a value that no table reaches."""
+    return min(1.0 / (_tables(level) + 1.0), 0.999 * level)
+
+
+def _tables(level: float) -> int:
+    return min(int(np.ceil(1.0 / level)), MOST_PERMUTATIONS)
+
+
+def _beside(
+    table: Callable[[np.random.Generator], Floats],
+    value: float,
+    place: int,
+    level: float,
+    seed: int,
+    bounds: list[float],
+) -> float:
+    """1 / (tables until one has an eigenvalue as large in that place), or less than the level where none of ⌈1/level⌉
+    has; `bounds` gets the eigenvalues of the first place.
 
     Five tables are enough where the value is further above all of them than their own spread explains.
     """
     rng = np.random.default_rng(seed)
-    tables = min(int(np.ceil(1.0 / level)), MOST_PERMUTATIONS)
     largest: list[float] = []
-    for number in range(1, tables + 1):
+    for number in range(1, _tables(level) + 1):
         gram = table(rng)
-        last = len(gram) - 1
+        last = len(gram) - 1 - place
         largest.append(float(sla.eigvalsh(gram, subset_by_index=[last, last], check_finite=False)[0]))
+        if place == 0:
+            bounds.append(largest[-1])
         if largest[-1] >= value:
             return max(1.0 / number, level)
         if number == ENOUGH and value > max(largest) + FAR * float(np.std(largest, ddof=1)):
             break
-    return min(1.0 / (tables + 1.0), 0.999 * level)
+    return _least_p(level)
 
 
 def _by_variances(squares: Floats, n: float, value: float) -> float:
