@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.objective.loss import Kinked
 from gramian.rows import MemoryRows, parallel_map
 from gramian.rows.labels import CodedRows
-from gramian.selection.fold_newton import foretold
+from gramian.selection.fold_passes import foretold
 from gramian.selection.splits import Plan
 from gramian.solvers.fit import Fit
 from gramian.solvers.problem import Problem
