@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 import gramian as gm
+from gramian.models.kernel_search import searched_rank
 from gramian.selection.strength import Strength
 
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
@@ -619,3 +620,27 @@ def test_scores_with_zeros_of_other_losses(loss):
                 mean = clone(tight).set_params(alpha=alpha).fit(X[train], y[train]).predict(X[test])
                 expected[a, k] = (mean - y[test] * np.log(mean)).mean()
     np.testing.assert_allclose(found, expected, rtol=2e-6)
+
+
+def test_grids_agree_on_nearly_separated_classes():
+    """A forecast that is led astray by alphas far apart is no solution."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    y = (X**2).sum(axis=1) + 0.3 * rng.standard_normal(200) > 1.5
+    kernel = gm.kernels.RBF(6.576755301280129)
+    few, many = (gm.LogisticRegression(kernel=kernel, rank=27, alphas=count).fit(X, y) for count in (10, 20))
+    assert max(few.scores_.mean.max(), many.scores_.mean.max()) < 5.0
+    assert 0.5 < few.alpha_ / many.alpha_ < 2.0
+    assert few.scores_.mean.min() == pytest.approx(many.scores_.mean.min(), rel=1e-3)
+
+
+def test_kernels_are_compared_by_the_losses_of_their_folds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = (X**2).sum(axis=1) + 0.3 * rng.standard_normal(60) > 1.5
+    model = gm.LogisticRegression(kernel=gm.kernels.RBF("auto")).fit(X, y)
+    for kernel, loss in model.kernel_losses_.items():
+        kernel = eval(kernel, {"RBF": gm.kernels.RBF})
+        rank = searched_rank(kernel, X, None)
+        exact = gm.LogisticRegression(kernel=kernel, rank=rank, alphas=10).fit(X, y).scores_.mean.min()
+        assert loss == pytest.approx(exact, rel=0.1)

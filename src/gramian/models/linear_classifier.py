@@ -122,7 +122,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         if count == GRID and not self._loss.smooth:
             count = KINK_GRID
         alphas = grid(problem, count) if count else given
-        search = Strength(rows, readings, self.cv, solver=self.solver, max_iter=self.max_iter)
+        search = Strength(rows, readings, self.cv, solver=self.solver, max_iter=self.max_iter, roughly=self._judged)
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
         if not self._judged:
             coefs, intercepts = search.path(self.scores_.alphas)

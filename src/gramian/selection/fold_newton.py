@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.selection.fold_passes import FoldPasses, FoldSearch, foretold
+from gramian.selection.scores import mean_and_error
 from gramian.selection.splits import Plan
 from gramian.solvers.landmark_problem import LandmarkProblem
 from gramian.solvers.newton import FAST, Curvature
@@ -11,8 +12,12 @@ from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 MOST_PASSES = 60
+ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
+SHORTEST = 1e-8  # part of a Newton step
+LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
 MOST_PAIRS = 8
 SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
+ROUGHLY = 1e-2  # the same where scores are only compared with those of other kernels
 PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its own
 
 
@@ -26,73 +31,106 @@ class FoldNewton(FoldSearch):
     """
 
     tol: float = 1e-6
+    settled: float = SETTLED
 
     def begun(self, plan: Plan) -> "_Path":
-        return _Path(LandmarkProblem.of(self.problem), plan, self.tol)
+        return _Path(LandmarkProblem.of(self.problem), plan, self.tol, self.settled)
+
+
+class RoughFoldNewton(FoldNewton):
+    """Scores to about four digits, to be compared with those of other kernels, as far as the best alpha."""
+
+    tol = 1e-12
+    settled = ROUGHLY
+
+    def _beaten(self, table: Floats) -> bool:
+        """Whether two alphas in succession are worse than the best by more than its standard error."""
+        mean, error = mean_and_error(table)
+        best = int(mean.argmin())
+        return len(mean) >= best + 3 and bool((mean[-2:] > mean[best] + error[best]).all())
 
 
 class _Path:
     """The models of one plan from alpha to alpha, and the Hessians of its atoms."""
 
-    def __init__(self, problem: Problem, plan: Plan, tol: float) -> None:
-        self.problem, self.tol = problem, tol
+    def __init__(self, problem: Problem, plan: Plan, tol: float, settled: float) -> None:
+        self.problem, self.tol, self.settled = problem, tol, settled
         self.passes = FoldPasses(problem, plan)
         self.train, self.test = self.passes.train, self.passes.test
-        self.theta = np.repeat(problem.zero(), len(self.train), axis=0)
+        self.zero = np.repeat(problem.zero(), len(self.train), axis=0)
         self.hessians: Floats | None = None  # (atoms, 1 or M, p, p)
         self.pairs: list[list[tuple[Floats, Floats]]] = [[] for _ in self.train]  # steps, and what they did to the loss
         self.known: dict[float, Floats] = {}
+        self.terms: dict[float, tuple[Floats, Floats]] = {}  # loss of those models, and penalty over its alpha
 
     def at(self, alpha: float) -> Floats | None:
         """The validation losses of the optima at alpha."""
         problem = self.problem.with_alpha(alpha)
-        if self.known:
-            self.theta = foretold(self.known, alpha)
+        base, value = self._nearest(alpha)
+        theta = foretold(self.known, alpha) if self.known else self.zero
+        step, length, fall = theta - base, np.ones(len(base)), np.zeros(len(base))
         curvatures: list[Curvature] | None = None
-        before = np.full(len(self.train), np.inf)
-        step, last, renewed = np.zeros_like(self.theta), None, 0
+        before, last, renewed = np.full(len(self.train), np.inf), None, 0
         for _ in range(MOST_PASSES):
             want = self.hessians is None
-            curved = None if not want else self.theta[:1] if renewed <= PATIENCE else self.theta
-            sums = self.passes.sums(problem, self.theta, curved)
+            curved = None if not want else theta[:1] if renewed <= PATIENCE else theta
+            sums = self.passes.sums(problem, theta, curved)
             weights = sums.weights
             total = self.train @ weights
             if (total <= 0).any():
                 return None
-            if want:
-                self.hessians, curvatures, renewed = sums.hessians, None, renewed + 1
-                self.pairs = [[] for _ in self.train]
             g = np.einsum("ka,akp->kp", self.train, sums.gradients) / total[:, None]
             size = np.einsum("ka,ak->k", self.train, sums.sizes) / total
             values = sums.values.copy()
-            slope = problem.quadratic(self.theta)[1]
+            slope = problem.quadratic(theta)[1]
             g[:, : problem.d] += slope
+            loss = np.einsum("ka,ak->k", self.train, values) / total
+            penalty = 0.5 * (slope * theta[:, : problem.d]).sum(axis=1)
+            rose = ~(loss + penalty <= value + ENOUGH * length * fall + 1e-13 * np.abs(loss))
+            if rose.any():
+                if last is None:
+                    length[rose], value[rose] = 0.0, np.inf
+                else:
+                    length[rose] *= 0.5
+                    if length.min() < SHORTEST:
+                        return None
+                theta = base + length[:, None] * step
+                continue
+            if want:
+                self.hessians, curvatures, renewed = sums.hessians, None, renewed + 1
+                self.pairs = [[] for _ in self.train]
+            moved, base, value = theta - base, theta, loss + penalty
             measure = np.abs(g).max(axis=1) / np.maximum(size, 1e-300)
-            if not np.isfinite(measure).all() or (measure > 100.0 * np.maximum(before, self.tol)).any():
-                return None
             if curvatures is None:
                 curvatures = self._curvatures(problem, total)
             elif last is not None:
-                for k, (s, change) in enumerate(zip(step, g - last, strict=True)):
+                for k, (s, change) in enumerate(zip(moved, g - last, strict=True)):
                     curvatures[k] = curvatures[k].mended(s, change)
                     self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
             step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
-            loss = np.abs(np.einsum("ka,ak->k", self.train, values) / total)
-            loss += 0.5 * (slope * self.theta[:, : problem.d]).sum(axis=1)
-            near = np.abs((g * step).sum(axis=1)) <= SETTLED**2 * loss
+            fall, length = (g * step).sum(axis=1), np.ones(len(base))
+            near = np.abs(fall) <= self.settled**2 * (np.abs(loss) + penalty)
             settled = (measure <= self.tol) | near
             if settled.all():
                 step[~near] = 0.0
-                self.known[alpha] = self.theta + step
+                self.known[alpha], self.terms[alpha] = theta + step, (loss, penalty / alpha)
                 values += self._change(sums.gradients, step)
                 with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                     return np.asarray(np.einsum("ka,ak->k", self.test, values[:, 1:]) / (self.test @ weights))
             if ((measure > FAST * before) & ~settled).any():
                 self.hessians = None  # slow: the next pass brings new ones
             before, last = measure, g
-            step[settled] = 0.0
-            self.theta = self.theta + step
+            step[settled], fall[settled] = 0.0, 0.0
+            theta = base + step
         return None
+
+    def _nearest(self, alpha: float) -> tuple[Floats, Floats]:
+        """The models at the alpha next to this one, and about their objectives here, which no start may exceed."""
+        if not self.known:
+            return self.zero, np.full(len(self.zero), np.inf)
+        near = min(self.known, key=lambda other: abs(np.log(other / alpha)))
+        loss, penalty = self.terms[near]
+        return self.known[near], loss + alpha * penalty + LEEWAY * np.abs(loss)
 
     def _change(self, gradients: Floats, step: Floats) -> Floats:
         """What a last step does to the losses (atoms, M), to second order: a test part has a slope at the optimum."""

@@ -182,7 +182,10 @@ def _of_table(
         hessians = None
         if curved is not None:
             h = loss.curvature(y, curved @ Z.T) * w
-            hessians = np.stack([np.stack([(Z[a] * row[a, None]).T @ Z[a] for row in h]) for a in atoms])
+            hessians = np.empty((len(atoms), len(h), problem.p, problem.p))
+            for a, own in zip(atoms, hessians, strict=True):
+                for row, H in zip(h, own, strict=True):
+                    np.matmul((Z[a] * row[a, None]).T, Z[a], out=H)
         return Sums(
             np.array([w[a].sum() for a in atoms]),
             np.stack([values[:, a].sum(axis=1) for a in atoms]),
@@ -284,6 +287,10 @@ class FoldSearch(ABC):
             tables.append(found)
         return np.column_stack(tables)
 
+    def _beaten(self, table: Floats) -> bool:
+        """Whether smaller alphas need no look: losses (A, K) so far."""
+        return False
+
     def _of_plan(self, number: int, alphas: Floats) -> Floats | None:
         if number not in self.searches:
             self.searches[number] = self.begun(self.plans[number])
@@ -294,5 +301,8 @@ class FoldSearch(ABC):
             if found is None:
                 return None
             table[row] = found
+            if self._beaten(table[: row + 1]):
+                table[row + 1 :] = found
+                break
             self.path[float(alpha)] = search.known[float(alpha)][0].reshape(self.problem.m, -1).copy()
         return table

@@ -68,6 +68,7 @@ class _Path:
         self.hessians: list[Floats] = []
         self.own = False  # whether each model has the Hessian at its own θ
         self.complete = _classes_complete(problem, self.passes)
+        self.level = np.full(self.count, np.inf)  # objectives without coefficients: none at an optimum is above it
 
     def at(self, alpha: float) -> Floats | None:
         """The validation losses of the optima at alpha."""
@@ -88,6 +89,8 @@ class _Path:
             point, slope = theta[live], np.einsum("ka,akp->kp", share, sums.gradients)
             smooth = np.einsum("ka,ak->k", share, sums.values) + model.square(point)
             there = smooth + model.rough(point)
+            if not self.known and not number and not theta.any():
+                self.level = there + 1e-9 * np.abs(there)
             expected = length[live] * fall[live] if number else 0.0
             fell = there <= value[live] + ENOUGH * expected + 1e-13 * np.abs(there)
             if not fell.all():
@@ -121,7 +124,7 @@ class _Path:
                 live, left, FLAT * np.einsum("ka,ak->k", share, sums.sizes)
             ):
                 return None
-            near = -predicted <= SETTLED**2 * np.abs(smooth)
+            near = (-predicted <= SETTLED**2 * np.abs(smooth)) & (there <= self.level[live])
             done = near & (live > 0)  # the last step is judged to first order: a test part has a slope there
             judged = (sums.values + np.einsum("akp,kp->ak", sums.gradients, delta))[:, done]
             with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts

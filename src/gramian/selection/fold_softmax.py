@@ -52,6 +52,7 @@ class _Path:
         self.models = SoftmaxModels(problem, train, test)
         self.zero = np.repeat(problem.zero()[None], len(train), axis=0)
         self.known: dict[float, Floats] = {}
+        self.level = np.full(len(train), np.inf)  # objectives without coefficients: none at an optimum is above it
         self.base, self.slow = 0, True  # inner iterations with a new Hessian; whether it is worth another
 
     @classmethod
@@ -76,13 +77,19 @@ class _Path:
         """The validation losses of the optima at alpha."""
         models = self.models
         models.problem = models.problem.with_alpha(alpha)
-        theta = foretold(self.known, alpha) if self.known else self.zero
+        theta = start = foretold(self.known, alpha) if self.known else self.zero
         count = len(theta)
         scores, live, inner = np.empty(count), np.arange(count), 0
         base, step, solve, fresh = theta, np.zeros_like(theta), None, False
         length, before, slope = np.ones(count), np.full(count, np.inf), np.zeros(count)
         for _ in range(MOST_PASSES):
             value, judged, g = models.gradients(theta[live], live)
+            if not self.known and theta is self.zero:
+                self.level = value * (1.0 + 1e-9)
+            if theta is start and (value > self.level).any():  # led astray: from the nearest alpha then
+                near = self.known[min(self.known, key=lambda other: abs(np.log(other / alpha)))]
+                theta = np.where((value > self.level)[:, None, None], near, theta)
+                continue
             fell = value <= before[live] + ENOUGH * length[live] * slope[live] + 1e-13 * np.abs(value)
             if not fell.all():
                 back = live[~fell]

@@ -108,7 +108,7 @@ def join(first: Scores, second: Scores) -> Scores:
     return scores_of(alphas[order], np.vstack([first.folds, second.folds])[order], first.rule, first.weights)
 
 
-def between(scores: Scores, count: int = 10) -> Floats:
+def between(scores: Scores, count: int) -> Floats:
     """A finer grid between the neighbours of the best alpha."""
     high = scores.alphas[max(scores.best - 1, 0)]
     low = scores.alphas[min(scores.best + 1, len(scores.alphas) - 1)]

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Path = tuple[Floats, Floats]  # coefficients (A, d, t) and intercepts (A, t)
 Losses = Callable[[Floats], tuple[Floats, Floats | None]]
 WIDENINGS = 2
+FINER = 10  # alphas between the neighbours of the best one
 SEARCH = 0.7  # of the time that is left: what a search may take of it
 
 
@@ -92,19 +93,20 @@ def select(
     rule: str,
     fixed: bool,
     limits: tuple[float, float],
+    finer: int = FINER,
 ) -> Scores:
     """Scores over the grid; unless it is fixed, widened while the best is at an end, then tightened around the best.
 
     `losses` gives the validation losses (A, K) of alphas from large to small, and the folds' weights or None; of fewer
     alphas where a deadline came first.
     """
-    scores = _selected(losses, grid, rule, fixed, limits)
+    scores = _selected(losses, grid, rule, fixed, limits, finer)
     if deadline.ended():
         deadline.note(f"The choice of alpha ended with {len(scores.alphas)} alphas.")
     return scores
 
 
-def _selected(losses: Losses, grid: Floats, rule: str, fixed: bool, limits: tuple[float, float]) -> Scores:
+def _selected(losses: Losses, grid: Floats, rule: str, fixed: bool, limits: tuple[float, float], finer: int) -> Scores:
     table, weights = losses(grid)
     scores = scores_of(grid[: len(table)], table, rule, weights)
     if fixed:
@@ -122,7 +124,7 @@ def _selected(losses: Losses, grid: Floats, rule: str, fixed: bool, limits: tupl
         if not end.size:
             break
         scores = join(scores, scores_of(end, table, rule, weights))
-    fine = between(scores)
+    fine = between(scores, finer)
     if fine.size:
         table, weights = losses(fine)
         fine = fine[: len(table)]

@@ -13,14 +13,14 @@ from gramian.objective.number_losses import Huber, Power, StudentT
 from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.fold_kink import FoldKink, kinks_shared
-from gramian.selection.fold_newton import FoldNewton
+from gramian.selection.fold_newton import FoldNewton, RoughFoldNewton
 from gramian.selection.fold_passes import FoldSearch
 from gramian.selection.fold_proximal import FoldProximal, models_shared
 from gramian.selection.fold_scale import FoldScale, scales_shared
 from gramian.selection.fold_softmax import FoldSoftmax
 from gramian.selection.leave_one_out import dense_enough, left_out_losses
 from gramian.selection.scores import Scores
-from gramian.selection.shared import Limited, select
+from gramian.selection.shared import FINER, Limited, select
 from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.solvers.fit import Fit, fit_problem
 from gramian.solvers.problem import Problem, joint_scale
@@ -33,6 +33,7 @@ SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
 SPARSE_REACH = 1e-3
 FEW_ROWS = 60
+ROUGHLY_FINER = 3  # alphas about the best one, where kernels are compared
 
 
 def has_strength(problem: Problem) -> bool:
@@ -127,8 +128,18 @@ def grid(problem: Problem, count: int) -> Floats:
 class Strength:
     """Validation losses of one or several problems that share their rows and their alpha."""
 
-    def __init__(self, rows: Rows, readings: list[Reading], cv: Any, *, solver: Any = "auto", max_iter: int = 1000):
+    def __init__(
+        self,
+        rows: Rows,
+        readings: list[Reading],
+        cv: Any,
+        *,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        roughly: bool = False,
+    ):
         self.rows, self.readings, self.solver, self.max_iter = rows, readings, solver, max_iter
+        self.roughly = roughly  # whether scores are only compared with those of other kernels
         self.plans = plan(cv, rows)
         self.problems = [reading(rows) for reading in readings]
         self.weights = fold_weights(self.plans, rows)
@@ -142,7 +153,8 @@ class Strength:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
         kinked = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
-        scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits)
+        finer = ROUGHLY_FINER if self.roughly else FINER
+        scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits, finer=finer)
         return replace(scores, error=np.array([self.errors.get(float(alpha), 0.0) for alpha in scores.alphas]))
 
     def _losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
@@ -239,7 +251,7 @@ class Strength:
         if stackable(problem) and self.solver != "newton":
             return FoldSoftmax(problem, self.plans)
         if problem.m == 1 and self._approximable(problem) and self.solver != "newton-cg":
-            return FoldNewton(problem, self.plans)
+            return (RoughFoldNewton if self.roughly else FoldNewton)(problem, self.plans)
         return None
 
     def _alone(self, number: int, index: NDArray[np.int64], alpha: float) -> Fit:
