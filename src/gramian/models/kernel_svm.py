@@ -10,7 +10,7 @@ from gramian import deadline
 from gramian.kernels.reading import positive_definite
 from gramian.models.calibration import Calibration, calibrate
 from gramian.models.codes import code_matrix
-from gramian.rows import MemoryRows
+from gramian.rows import MemoryRows, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.selection.shared import Limited, select
 from gramian.selection.splits import fold_weights, plan
@@ -208,6 +208,7 @@ class KernelClassifier:
         model._waiting = self
         self.rows.release()
 
+    @single_threaded_blas()
     def calibrated(self, model: Any) -> Calibration:
         """The map from decisions to probabilities: five more fits, made when probabilities are first asked for."""
         if self._calibration is None:

@@ -36,7 +36,6 @@ def solved_small(K: Any, G: Any, beta: Any, low: Any, high: Any, balanced: bool,
         size = min(piece, most - steps, BETWEEN if double else most)
         plain = is_small(len(beta) * LANES) and double and _plain_steps < MOST_PLAIN_STEPS
         if plain:
-            size = min(size, MOST_PLAIN_STEPS - _plain_steps)
             loop = plain_pairs if balanced else plain_singles
         else:
             from gramian.solvers.smo_loops import pairs, singles
