@@ -644,3 +644,12 @@ def test_kernels_are_compared_by_the_losses_of_their_folds():
         rank = searched_rank(kernel, X, None)
         exact = gm.LogisticRegression(kernel=kernel, rank=rank, alphas=10).fit(X, y).scores_.mean.min()
         assert loss == pytest.approx(exact, rel=0.1)
+
+
+def test_folds_with_a_singular_hessian_are_fitted_alone():
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, 60).astype(float)
+    X = np.column_stack([x, x])
+    y = x + rng.standard_normal(60) > 0
+    model = gm.SVC(alphas=[1e-3, 1e-30], cv=3).fit(X, y)
+    assert np.isfinite(model.scores_.mean).all()

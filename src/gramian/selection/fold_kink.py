@@ -98,8 +98,12 @@ class FoldKink:
         minimise: Any = smoothed_newton if Z.size > SMALL else smoothed_newton.py_func
         for alpha, bend in zip(alphas.tolist(), bends, strict=True):
             theta = self._start(known, whole if k else None, alpha)
-            theta, gap, e, self.widths[k] = minimise(Z, *parts, share, bend, theta, self.widths[k], TOL)
-            if not gap <= ROUNDED * TOL or self._loose(e, parts[1], parts[2], share):
+            try:
+                theta, gap, e, self.widths[k] = minimise(Z, *parts, share, bend, theta, self.widths[k], TOL)
+                solved = gap <= ROUNDED * TOL and not self._loose(e, parts[1], parts[2], share)
+            except np.linalg.LinAlgError:  # the Hessian is singular to rounding
+                solved = False
+            if not solved:
                 fit = self.refit(rows, alpha)
                 theta = self.problem.inside(fit.coef, fit.intercept)[0]
             known[alpha] = theta[None]
