@@ -3,16 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.selection.fold_passes import FoldPasses, FoldSearch, foretold
+from gramian.selection.fold_passes import FoldPasses, FoldSearch, foretold, nearest
 from gramian.selection.scores import mean_and_error
 from gramian.selection.splits import Plan
 from gramian.solvers.landmark_problem import LandmarkProblem
-from gramian.solvers.newton import FAST, Curvature
+from gramian.solvers.newton import ENOUGH, FAST, Curvature
 from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 MOST_PASSES = 60
-ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 SHORTEST = 1e-8  # part of a Newton step
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
 MOST_PAIRS = 8
@@ -128,7 +127,7 @@ class _Path:
         """The models at the alpha next to this one, and about their objectives here, which no start may exceed."""
         if not self.known:
             return self.zero, np.full(len(self.zero), np.inf)
-        near = min(self.known, key=lambda other: abs(np.log(other / alpha)))
+        near = nearest(self.known, alpha)
         loss, penalty = self.terms[near]
         return self.known[near], loss + alpha * penalty + LEEWAY * np.abs(loss)
 

@@ -1,6 +1,7 @@
 """Passes that serve all folds: sums over atoms of rows, for the model of all rows and that of every training part."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +20,11 @@ MOST_CELLS = 2e7  # numbers in a table of which a copy is kept, in the order of 
 MOST_SMALL = 2**17  # numbers of a table, or of its predictions, worked on whole
 MOST_PREDICTIONS = 2**16  # of several outputs and models that are worked on at once
 NEAR = 8.0  # a ratio of alphas across which solutions are foretold
+
+
+def nearest(known: Iterable[float], alpha: float) -> float:
+    """Which of these alphas is next to another, in their logarithm."""
+    return min(known, key=lambda other: abs(np.log(other / alpha)))
 
 
 def foretold(known: dict[float, Floats], alpha: float) -> Floats:

@@ -10,7 +10,7 @@ from gramian.objective.label_losses import Softmax
 from gramian.objective.number_losses import Power
 from gramian.rows import Block, parallel_map
 from gramian.selection.fold_newton import SETTLED
-from gramian.selection.fold_passes import FoldPasses, FoldSearch
+from gramian.selection.fold_passes import FoldPasses, FoldSearch, nearest
 from gramian.selection.splits import Plan
 from gramian.solvers.newton import ENOUGH
 from gramian.solvers.problem import Problem, joint_scale
@@ -145,9 +145,9 @@ class _Path:
         """Where the quadratic models at the nearest solution have their minimum under this alpha."""
         if not self.known:
             return np.repeat(model.problem.zero().reshape(1, -1), self.count, axis=0)
-        nearest = min(self.known, key=lambda other: abs(np.log(other / alpha)))
-        theta = self.known[nearest]
-        g = self.slopes[nearest] + model.slope(theta)
+        near = nearest(self.known, alpha)
+        theta = self.known[near]
+        g = self.slopes[near] + model.slope(theta)
         left = np.abs(theta - model.prox(theta - g))
         return model.within(theta + self._steps(model, np.arange(self.count), theta, g, left, PREDICTED)[0])
 

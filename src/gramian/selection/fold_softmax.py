@@ -4,15 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.selection.fold_newton import SETTLED
-from gramian.selection.fold_passes import foretold
+from gramian.selection.fold_passes import foretold, nearest
 from gramian.selection.splits import Plan
+from gramian.solvers.newton import ENOUGH
 from gramian.solvers.problem import Problem
 from gramian.solvers.softmax_models import SoftmaxModels
 
 Floats = NDArray[np.float64]
 MOST_PASSES = 60
 FORCING = 0.1
-ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 MORE_INNER = 8  # inner iterations beyond those of a new Hessian that are worth another
 
 
@@ -87,7 +87,7 @@ class _Path:
             if not self.known and theta is self.zero:
                 self.level = value * (1.0 + 1e-9)
             if theta is start and (value > self.level).any():  # led astray: from the nearest alpha then
-                near = self.known[min(self.known, key=lambda other: abs(np.log(other / alpha)))]
+                near = self.known[nearest(self.known, alpha)]
                 theta = np.where((value > self.level)[:, None, None], near, theta)
                 continue
             fell = value <= before[live] + ENOUGH * length[live] * slope[live] + 1e-13 * np.abs(value)
