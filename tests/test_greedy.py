@@ -1,5 +1,8 @@
 """Greedy selection against brute force, scikit-learn, and the loop as it is written down."""
 
+import itertools
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
+from gramian import deadline
 from gramian.selection.greedy import GreedySelector
 from gramian.selection.splits import KFold as OurKFold
 
@@ -395,3 +399,35 @@ def test_weights_that_cannot_count_are_refused():
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [gm.LinearRegression(), LinearRegression()])
+def test_time_ends_a_selection_at_whole_steps(estimator, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    y = X @ [4.0, 3.0, 2.0, 1.0, 0.5, 0.25]
+    whole = gm.selection.GreedySelector(estimator, n_features=6).fit(X, y)
+    counts = []
+    for looks in (0, 1, 2, 3, 9, 20, 1000):
+        left = itertools.count(looks, -1)
+        monkeypatch.setattr(deadline, "monotonic", lambda left=left: 0.0 if next(left) >= 0 else 1e9)
+        selector = gm.selection.GreedySelector(estimator, n_features=6, time=1.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            selector.fit(X, y)
+        ended = len(selector.order_) < 6
+        assert [f"ended by time=1 after {len(selector.order_)} steps" in str(one.message) for one in caught] == [
+            True
+        ] * ended
+        counts.append(len(selector.order_))
+        np.testing.assert_array_equal(selector.order_, whole.order_[: counts[-1]])
+        np.testing.assert_array_equal(np.flatnonzero(selector.support_), np.sort(selector.order_))
+        assert len(selector.path_.mean) == counts[-1] + 1
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    assert counts[-1] == 6
+
+
+def test_time_must_be_positive():
+    with pytest.raises(ValueError, match="time is"):
+        gm.selection.GreedySelector(gm.LinearRegression(), time=0).fit(np.eye(4), np.arange(4.0))

@@ -261,11 +261,16 @@ def test_independent_columns_keep_the_level(kind):
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("n", [80, 3000])
 def test_directions_in_common_are_found_among_columns_of_any_kind(kind, n):
+    """Of 10 tables at most 2 have more than the two directions that are there, and none has fewer."""
     rng = np.random.default_rng(11)
-    X = COLUMNS[kind](rng, n, 15)
-    scores = rng.standard_normal((n, 2)) * [2.0, 1.5]
-    loadings = np.linalg.qr(rng.standard_normal((15, 2)))[0].T * X.std(axis=0).max() * 2.0
-    assert gm.PCA().fit(X + scores @ loadings).n_components_ == 2
+    counts = []
+    for seed in range(10):
+        X = COLUMNS[kind](rng, n, 15)
+        scores = rng.standard_normal((n, 2)) * [2.0, 1.5]
+        loadings = np.linalg.qr(rng.standard_normal((15, 2)))[0].T * X.std(axis=0).max() * 2.0
+        counts.append(gm.PCA(random_state=seed).fit(X + scores @ loadings).n_components_)
+    assert min(counts) == 2
+    assert sum(count > 2 for count in counts) <= 2
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -274,10 +279,11 @@ def test_noise_beside_directions_in_common_does_not_count(kind, d):
     """Of 20 tables at most 4 have more than the two directions that are there."""
     rng = np.random.default_rng(14)
     counts = []
-    for _ in range(20):
+    for seed in range(20):
         X = COLUMNS[kind](rng, 100, d)
         loadings = np.linalg.qr(rng.standard_normal((d, 2)))[0].T * X.std() * 2.0 * np.sqrt(d)
-        counts.append(gm.spectrum_test(X + rng.standard_normal((100, 2)) @ loadings, scrambles=0).significant)
+        table = X + rng.standard_normal((100, 2)) @ loadings
+        counts.append(gm.spectrum_test(table, scrambles=0, random_state=seed).significant)
     assert min(counts) == 2
     assert sum(count > 2 for count in counts) <= 4
 
@@ -315,6 +321,28 @@ def test_large_and_weighted_tables_and_moments_know_variances(monkeypatch):
     monkeypatch.setattr(independence, "MOST_PERMUTED_CELLS", 0)
     assert gm.spectrum_test(wide, scrambles=0).significant == 0
     assert gm.spectrum_test(wide + np.outer(rng.standard_normal(60), np.full(400, 2.0)), scrambles=0).significant == 1
+
+
+def test_level_of_sequential_comparison_is_that_of_ranks():
+    rng = np.random.default_rng(15)
+    for level, most in (
+        (0.05, 0.05),
+        (0.2, 0.2),
+        (0.01, 0.01),
+        (0.001, 1 / 101),
+    ):  # of 100 tables, no less than 1 / 101
+        p = np.array(
+            [
+                independence._beside(
+                    lambda tables: tables.normal(size=(1, 1)), rng.standard_normal(), 0, level, seed, []
+                )
+                for seed in range(4000)
+            ]
+        )
+        share = (p < level).mean()
+        assert abs(share - most) < 4.0 * np.sqrt(most * (1.0 - most) / 4000) + 0.002
+        assert p.min() > 0.0
+        assert p.max() <= 1.0
 
 
 def test_edge_from_variances_is_that_of_marchenko_pastur_where_they_are_equal():

@@ -1,6 +1,6 @@
 """Greedy selection of features: one at a time in, or out, by cross-validation."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from gramian import deadline, parameters
 from gramian._charted import Charted
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.reading import feature_count, fold_moments, read, refuse_more
@@ -19,6 +20,7 @@ from gramian.selection.scores import scores_of
 from gramian.selection.splits import Plan, fold_weights, plan
 from gramian.selection.sweep import Backward, Forward, products
 from gramian.statistics import Moments, Triangle
+from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,14 +53,14 @@ class GreedyPath:
 
 
 class _Judge(Protocol):
-    """What a greedy walk asks: the losses of the set as it is, and of its neighbours."""
+    """What a greedy walk asks: the losses of the set as it is, and of its neighbours (None once the time is over)."""
 
     unit: int
     rounding: Floats
 
     def start(self) -> Floats: ...
     def idle(self) -> Bools: ...
-    def losses(self, candidates: Ints) -> Floats: ...
+    def losses(self, candidates: Ints) -> Floats | None: ...
     def take(self, j: int) -> None: ...
 
 
@@ -79,6 +81,8 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         How many to select; "auto" stops as above.
     cv : int, "loo", splitter or list of (train, test) pairs
         The folds. The loss of a set is the mean over the folds.
+    time : float, optional
+        Seconds after which no further step is made: what is selected by then stays, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -121,12 +125,19 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_in_: int
 
     def __init__(
-        self, estimator: Any, *, direction: str = "forward", n_features: int | str = "auto", cv: Any = 5
+        self,
+        estimator: Any,
+        *,
+        direction: str = "forward",
+        n_features: int | str = "auto",
+        cv: Any = 5,
+        time: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.direction = direction
         self.n_features = n_features
         self.cv = cv
+        self.time = time
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Select features for the prediction of y.
@@ -142,6 +153,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
             raise ValueError(f'direction is {self.direction!r}; it must be "forward" or "backward".')
         wanted = feature_count(self.n_features)
+        seconds = None if self.time is None else parameters.number("time", self.time, low=0.0, open_low=True)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise TypeError(f"estimator is {self.estimator!r}; it must be an object with fit and predict.")
         alpha = getattr(self.estimator, "_ridge_alpha", lambda: None)()
@@ -159,11 +171,20 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         rows = read(self, X, y, sample_weight)
         assert isinstance(rows, Rows)
         refuse_more(wanted, rows.d)
-        with nullcontext() if alpha is None else single_threaded_blas():
+        with ExitStack() as within:
+            limit = within.enter_context(deadline.within(seconds))
+            if alpha is not None:
+                within.enter_context(single_threaded_blas())
             plans = plan(self.cv, rows)
             judge = self._refits(rows, labels, plans) if alpha is None else self._sweep(rows, alpha, plans)
             weights = fold_weights(plans, rows)
             self._walk(judge, wanted, None if weights is None else weights[weights > 0])
+        if seconds is not None and limit.ended:
+            warn_user(
+                f"GreedySelector was ended by time={seconds:g} after {len(self.order_)} steps, with "
+                f"{self.n_features_} of {rows.d} features selected. To go on, raise time.",
+                ConvergenceWarning,
+            )
         return self
 
     def _sweep(self, rows: Rows, alpha: float, plans: list[Plan]) -> _Judge:
@@ -188,11 +209,13 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         features, folds, order = [np.flatnonzero(inside)], [judge.start()], []
         noise = float(np.average(judge.rounding, weights=weights))
         previous = np.inf
-        while (left := np.flatnonzero(inside != forward)).size and inside.sum() != wanted:
+        while (left := np.flatnonzero(inside != forward)).size and inside.sum() != wanted and not deadline.passed():
             idle = judge.idle()
             if not forward and idle.any():
                 left = np.flatnonzero(idle)
             table = judge.losses(left)
+            if table is None:
+                break
             means = np.average(table, axis=0, weights=weights)
             best = int(np.argmax(means <= means.min() + noise))  # of those that are equal to rounding, the first
             j, loss = int(left[best]), float(means[best])

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
+from gramian import deadline
 from gramian.rows import Rows
 from gramian.selection.splits import Plan, fold_weights
 
@@ -55,10 +56,12 @@ class Refits:
         """Columns known to change nothing: none, for an estimator that is not known."""
         return np.zeros(len(self.inside), dtype=bool)
 
-    def losses(self, candidates: Ints) -> Floats:
-        """Losses (K, c) after each candidate's entry or removal."""
+    def losses(self, candidates: Ints) -> Floats | None:
+        """Losses (K, c) after each candidate's entry or removal; None if the time is over before all are known."""
         found = np.empty((len(self.splits), len(candidates)))
         for c, j in enumerate(candidates):
+            if deadline.passed():
+                return None
             self.inside[j] = self.forward
             found[:, c] = self._of(np.flatnonzero(self.inside))
             self.inside[j] = not self.forward

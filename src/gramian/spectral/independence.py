@@ -9,7 +9,7 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.rows import Block, Rows
+from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.spectral.factors import Factors, factors_of, factors_of_products
 from gramian.spectral.principal import Principal
 from gramian.spectral.tracy_widom import tracy_widom
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 MOST_PERMUTED_CELLS = 200_000  # of a table whose columns are permuted; of larger ones sums of products are normal
-MOST_PERMUTATIONS = 100
+MOST_TABLES = 100
+EXCEEDANCES = 5  # tables with a larger eigenvalue that end the comparison (Besag and Clifford, 1991)
 MOST_SIMULATED_COLUMNS = 500
 ENOUGH, FAR = 5, 8.0  # tables, and their standard deviations above them all, that make more needless
 
 
+@single_threaded_blas()
 def against_independence(
     test: "SpectrumTest", found: Principal, data: Any, seed: int, squares: Floats | None = None
 ) -> "SpectrumTest":
@@ -32,8 +34,9 @@ def against_independence(
     Marchenko–Pastur noise is normal, of one variance. Columns that are skewed, have heavy tails or other variances
     have larger eigenvalues without anything in common. Every significant eigenvalue, one after the other, is compared
     with that in its place of tables of as many factors as are before it and of what factor analysis leaves, its columns
-    permuted and of the noise variances of the factor model: it must exceed those of ⌈1/level⌉ tables, or of the first
-    five by far. (Without the factors, what the axes leave has smaller columns than the noise, and correlated ones.)
+    permuted and of the noise variances of the factor model: at most four of 100 tables (at level 0.05) may have a
+    larger one, or none of the first five where it is far above them. (Without the factors, what the axes leave has
+    smaller columns than the noise, and correlated ones.)
     Beyond 200,000 cells, where sums of products are normal, and of weighted rows and moments, the noise is normal of
     the same sample variances (Wishart matrices, by Bartlett); of more than 500 columns, or fewer rows than columns,
     the law is that of Tracy and Widom at the edge that the variances give (Silverstein's equation; El Karoui 2007),
@@ -145,11 +148,13 @@ def _wishart(model: Factors, n: float, rng: np.random.Generator) -> Floats:
 
 def _least_p(level: float) -> float:
     """The p-value of a value that no table reaches."""
-    return min(1.0 / (_tables(level) + 1.0), 0.999 * level)
+    return min(1.0 / (_tables(level)[0] + 1.0), 0.999 * level)
 
 
-def _tables(level: float) -> int:
-    return min(int(np.ceil(1.0 / level)), MOST_PERMUTATIONS)
+def _tables(level: float) -> tuple[int, int]:
+    """How many tables a value is compared with, and how many larger eigenvalues say that it is noise."""
+    count = min(int(np.ceil(EXCEEDANCES / level)), MOST_TABLES)
+    return count, max(int(level * (count + 1)), 1)
 
 
 def _beside(
@@ -160,24 +165,26 @@ def _beside(
     seed: int,
     bounds: list[float],
 ) -> float:
-    """1 / (tables until one has an eigenvalue as large in that place), or less than the level where none of ⌈1/level⌉
-    has; `bounds` gets the eigenvalues of the first place.
+    """The sequential Monte Carlo p-value of a value beside eigenvalues of tables in that place.
 
-    Five tables are enough where the value is further above all of them than their own spread explains.
+    Below the level where fewer tables than `_tables` allows have one as large; `bounds` gets the eigenvalues of the
+    first place. Five tables are enough where the value is further above all of them than their own spread explains.
     """
     rng = np.random.default_rng(seed)
     largest: list[float] = []
-    for number in range(1, _tables(level) + 1):
+    (count, limit), exceeded = _tables(level), 0
+    for number in range(1, count + 1):
         gram = table(rng)
         last = len(gram) - 1 - place
         largest.append(float(sla.eigvalsh(gram, subset_by_index=[last, last], check_finite=False)[0]))
         if place == 0:
             bounds.append(largest[-1])
-        if largest[-1] >= value:
-            return max(1.0 / number, level)
+        exceeded += largest[-1] >= value
+        if exceeded == limit:
+            return max(limit / number, level)
         if number == ENOUGH and value > max(largest) + FAR * float(np.std(largest, ddof=1)):
             break
-    return _least_p(level)
+    return max(_least_p(level), min((exceeded + 1.0) / (count + 1.0), 0.999 * level))
 
 
 def _by_variances(squares: Floats, n: float, value: float) -> float:

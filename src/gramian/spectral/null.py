@@ -197,9 +197,9 @@ def spectrum_test(
     The cost of a `PCA` with all components, and as much again for each scrambled table. p-values are those of normal
     noise, the same in every column. Columns with heavy tails, skewed ones, or of other sizes have eigenvalues beyond
     its edges without anything in common: those do not count. A significant eigenvalue must also exceed that in its
-    place of 20 tables (at level 0.05) with as many factors as are before it, and noise of the variances that factor
-    analysis finds, its columns permuted; of more than 200,000 cells, of weighted rows and of `Moments`, normal noise of
-    these variances. So the level holds for columns of any shape and size, also after directions in common.
+    place of 95 % of tables (at level 0.05) with as many factors as are before it, and noise of the variances that
+    factor analysis finds, its columns permuted; of more than 200,000 cells, of weighted rows and of `Moments`, normal
+    noise of these variances. So the level holds for columns of any shape and size, also after directions in common.
 
     Examples
     --------
