@@ -363,6 +363,32 @@ BOUNDED = {
 }
 
 
+BOUNDED = (gm.penalties.NonNegative(), gm.penalties.NonNegative(gm.penalties.L1()), gm.penalties.Box(-0.3, 0.5))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("seed", [3, 4, 14, 3465])
+def test_coefficients_keep_their_bounds_and_certificates_are_of_finite_values(loss, seed):
+    """HiGHS left -8e-14 of a non-negative coefficient at seed 3465, and an infinite objective was certified."""
+    from fuzz.families import pairs
+
+    _, _, alpha, X, y, weight, intercept = pairs.draw(seed)
+    y = {"signs": np.where(y > y.mean(), 1.0, -1.0), "counts": np.round(np.abs(y))}.get(loss.targets, y)
+    if loss.targets == "classes":
+        y = (
+            np.digitize(y, np.quantile(y, [0.3, 0.7])).astype(float)
+            if len(np.unique(y)) > 2
+            else np.arange(len(y)) % 3.0
+        )
+    for penalty in BOUNDED:
+        problem = pairs.problem_of(loss, penalty, alpha, X, y, weight, intercept)
+        fit = fit_problem(problem, warn=False, max_iter=100)
+        parts = penalty.parts(X.shape[1])
+        assert (fit.coef >= parts.low[:, None]).all()
+        assert (fit.coef <= parts.high[:, None]).all()
+        assert np.isfinite(fit.value) or not fit.certificate.holds
+
+
 @pytest.mark.parametrize("name", BOUNDED)
 def test_duality_gap_is_a_bound_wherever_it_stops(name):
     kinds, names = BOUNDED[name]

@@ -202,6 +202,7 @@ def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Float
 def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, tol: float) -> Fit:
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
+    value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
     convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
     note = f"{WITHOUT_MARGIN[0].upper()}{WITHOUT_MARGIN[1:]}." if reason == WITHOUT_MARGIN else ""
     holds = bool(value <= tol)

@@ -6,10 +6,11 @@ ROUNDING = 1e-9  # of the unit: a negative gap beyond it is no rounding, but a d
 
 
 def relative_gap(gap: float, unit: float) -> float:
-    """|gap| / unit; infinite where the gap is not a number, or below zero by more than rounding: that proves nothing.
+    """|gap| / unit; infinite where either is not finite, or the gap is negative beyond rounding: that proves nothing.
 
-    >>> relative_gap(1e-3, 10.0), relative_gap(-1e-12, 1.0), relative_gap(-1e-3, 1.0), relative_gap(float("nan"), 1.0)
+    >>> relative_gap(1e-3, 10.0), relative_gap(-1e-12, 1.0), relative_gap(-1e-3, 1.0), relative_gap(1.0, float("inf"))
     (0.0001, 1e-12, inf, inf)
     """
     share = gap / max(unit, 1e-300)
-    return abs(share) if math.isfinite(share) and share >= -ROUNDING else math.inf
+    known = math.isfinite(share) and math.isfinite(unit)
+    return abs(share) if known and share >= -ROUNDING else math.inf

@@ -61,6 +61,7 @@ class LinearProgramme(Method):
             return State(state.theta, state.value, np.inf, stuck=True)
         theta = found.x[:p].copy()
         theta[index] -= found.x[p : p + len(index)]
+        theta[:d] = np.clip(theta[:d], problem.low, problem.high)  # HiGHS keeps bounds to a tolerance
         value = problem.value(theta[None, :])
         s = np.clip(-np.asarray(found.eqlin.marginals) / np.where(share > 0, share, 1.0), low, high)
         gap = duality_gap(problem, RowProducts(problem), theta[None, :], s[:, None])
