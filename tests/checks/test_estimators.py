@@ -32,17 +32,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
     },
     **{
         name: {"check_clustering": ROUND, "check_clustering(readonly_memmap=True)": ROUND}
-        for name in ("KCircles", "KLines")
-    },
-    "KEllipses": {
-        "check_clustering": ROUND,
-        "check_clustering(readonly_memmap=True)": ROUND,
-        "check_sample_weight_equivalence_on_dense_data": "fifteen rows of ten columns lie on ellipsoids in many ways",
-    },
-    "KPlanes": {
-        "check_clustering": ROUND,
-        "check_clustering(readonly_memmap=True)": ROUND,
-        "check_sample_weight_equivalence_on_dense_data": "fifteen rows of ten columns lie on planes in many ways",
+        for name in ("KCircles", "KEllipses", "KLines", "KPlanes")
     },
     "TunedThreshold": {
         "check_classifiers_train": "a threshold decides otherwise than the largest probability: that is what it is for",

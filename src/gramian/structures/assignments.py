@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import parameters
+from gramian.structures.rounding import first_least
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,7 +29,7 @@ class Assignment(ABC):
 
     def owners(self, losses: Floats, shares: Floats) -> Ints:
         """The structure that owns each row, while the competition is on."""
-        return losses.argmin(axis=1)
+        return first_least(losses)
 
 
 def _distances(rule: Any, structures: list[Any]) -> None:
@@ -95,7 +96,7 @@ class FrequencySensitive(Assignment):
         return self.passes
 
     def owners(self, losses: Floats, shares: Floats) -> Ints:
-        return (losses * shares).argmin(axis=1)
+        return first_least(losses * shares)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from gramian.structures.information import bayes
 from gramian.structures.loop import Outcome, costs
 from gramian.structures.point import Point
 from gramian.structures.restarts import Search
+from gramian.structures.rounding import first_least
 from gramian.structures.start import SHAPE_SAMPLE, Sample, drawn_rows, extended
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -400,7 +401,7 @@ def held_together(predicted: Ints, own: Ints, weight: Floats) -> float:
 
 def _owners(outcome: Outcome, X: Any) -> Ints:
     losses = np.column_stack([each.loss(X) for each in outcome.state.structures])
-    return (costs(losses, outcome.state, X.shape[1]) if outcome.soft else losses).argmin(axis=1)
+    return first_least(costs(losses, outcome.state, X.shape[1]) if outcome.soft else losses)
 
 
 def _search_of(search: Search, X: Any, weight: Floats) -> Search:

@@ -11,6 +11,7 @@ from gramian.compiled import njit
 from gramian.rows import Rows
 from gramian.structures.levenberg import STEPS, Equations, levenberg
 from gramian.structures.questions import Asking
+from gramian.structures.rounding import principal_axes, zero_on_structure
 from gramian.structures.structure import Structure, dense, weights
 from gramian.structures.summaries import Distinct, Scatter
 
@@ -42,7 +43,8 @@ class Circle(Structure):
 
     def loss(self, X: Any) -> Floats:
         away = X - self.center_
-        return (np.sqrt(np.einsum("ij,ij->i", away, away)) - self.radius_) ** 2
+        losses = (np.sqrt(np.einsum("ij,ij->i", away, away)) - self.radius_) ** 2
+        return zero_on_structure(losses, away, self.center_)
 
     def gather(self, X: Any, weight: Floats) -> Any:
         """The scatter of the rows; once there is a circle, the equations of the next step as well."""
@@ -83,7 +85,7 @@ class Circle(Structure):
             return there if 0 <= there[-1] <= largest else None
 
         if fresh:
-            turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)[1]
+            turn = principal_axes(scatter.cross)[1]
             starts = circles((yield lambda X, weight: gram(frame.units(X) @ turn, weight)), turn)
             _, best = yield from levenberg(starts, frame.at, move, passes or STEPS)
         else:  # within a loop: a few steps on from where it is, and more the next time
@@ -98,7 +100,7 @@ class Circle(Structure):
         frame = _Frame(scatter.mean, scatter.size)
         if frame.unit == 0:
             return self.refitted((scatter.mean, 0.0))
-        turn = np.linalg.eigh(scatter.cross / scatter.weight / frame.unit**2)[1]
+        turn = principal_axes(scatter.cross)[1]
         best = circles(gram(frame.units(X) @ turn, weight), turn)[0]
         return self.refitted((frame.origin + frame.unit * best[:-1], float(frame.unit * best[-1])))
 
@@ -183,7 +185,7 @@ def spread_of(rows: Rows, most: int) -> tuple[int, Floats]:
     scale = scatter.size
     if scale == 0:
         return len(found.rows), np.zeros(rows.d)
-    turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)[1]
+    turn = principal_axes(scatter.cross)[1]
 
     # along the directions sums keep digits that the scatter of the columns does not have
     def along(block: Any) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import deadline
+from gramian.structures.rounding import first_least
 from gramian.structures.structure import dense, weights
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _balanced(loop: Any, state: Any, found: _Moves) -> int | None:
 
     def leaf(block: Any) -> Floats:
         X, w = dense(block.X), weights(block)
-        owners = loop.losses(X, state).argmin(axis=1)
+        owners = first_least(loop.losses(X, state))
         along = np.asarray(X @ ways.T) - np.einsum("jd,pd->jp", means, ways)[owners]
         theirs = (owners[:, None] == ends[:, 0]) | (owners[:, None] == ends[:, 1])
         return np.asarray(w @ np.where(theirs, along, 0.0) ** 2)
@@ -145,7 +146,7 @@ def _leaf(loop: Any, state: Any) -> Callable[[Any], _Moves]:
         X, w = dense(block.X), weights(block)
         k = len(state.structures)
         losses = loop.losses(X, state)
-        owners = losses.argmin(axis=1)
+        owners = first_least(losses)
         rivals, strength = loop.rule.penalty(losses, owners) if k > 1 else (owners, np.zeros(len(w)))
         rows = np.arange(len(w))
         take, drive = np.zeros((len(w), k)), np.zeros((len(w), k))

@@ -133,6 +133,8 @@ class KLines(_Named):
 
 class KPlanes(_Named):
     __doc__ = f"""k planes (hyperplanes, or flats of dimension q), each by total least squares.
+
+    Of many planes through few rows it takes the one whose normal is nearest to a coordinate axis.
     {PARAMETERS}    q : int, optional
         Dimension of the flats; by default that of the data less one.
     {ATTRIBUTES}
@@ -191,6 +193,8 @@ class KCircles(_Named):
 
 class KEllipses(_Named):
     __doc__ = f"""k ellipses (ellipsoids), each by geometric fit of orthogonal distances.
+
+    Of many ellipsoids through few rows it takes the roundest one.
     {PARAMETERS}{ATTRIBUTES}
     Examples
     --------

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 
 from gramian.rows import Rows
 from gramian.structures.circle import Circle, Stepping, spread_of
+from gramian.structures.conics import LARGEST, SMALLEST, State, algebraic, outlined, quadrics, through_few
 from gramian.structures.feet import ellipse_equations, signed_distances
 from gramian.structures.levenberg import STEPS, Equations, levenberg
 from gramian.structures.questions import Asking
+from gramian.structures.rounding import principal_axes, zero_on_structure
 from gramian.structures.structure import Structure
 from gramian.structures.summaries import Scatter
 
 Floats = NDArray[np.float64]
-LARGEST, SMALLEST = 1e3, 1e-6  # semi-axes, in root mean squares of the rows about their mean
-RATIOS, ANGLES = (1.0, 0.5, 0.2, 0.1, 0.04, 0.01), 12  # shapes and directions of short arcs to start from
 WELL_INSIDE, THIN = 0.3, 0.2  # the middle of the rows, in axes; the noise, in radii of curvature: one minimum is clear
 NUDGES = (1.0, 0.3, 0.1)  # of places, logarithms of axes and angles about the best ellipse
 FLAT = 1e-7  # relative size of the last direction below which rows lie on a flat
-State = tuple[Floats, Floats, Floats]  # centre, semi-axes, directions in columns
 
 
 @dataclass(eq=False)
@@ -64,7 +63,8 @@ class Ellipse(Structure):
             raise ValueError("X has 1 column (n_features=1); Ellipse needs at least 2.")
 
     def loss(self, X: Any) -> Floats:
-        return signed_distances((X - self.center_) @ self.directions_.T, self.axes_)[0] ** 2
+        away = X - self.center_
+        return zero_on_structure(signed_distances(away @ self.directions_.T, self.axes_)[0] ** 2, away, self.center_)
 
     def gather(self, X: Any, weight: Floats) -> Any:
         """The scatter of the rows; once there is an ellipse, the equations of the next step as well."""
@@ -124,7 +124,7 @@ class Ellipse(Structure):
         return frame.origin + frame.unit * best[0], frame.unit * best[1], best[2]
 
     def _starts(self, scatter: Scatter, frame: "_Frame") -> Asking[tuple[list[State], list[State]]]:
-        values, turn = np.linalg.eigh(scatter.cross / scatter.weight / frame.unit**2)
+        values, turn = principal_axes(scatter.cross / scatter.weight / frame.unit**2)
         size = np.sqrt(np.maximum(values, SMALLEST**2))
         G = yield lambda X, weight: quadrics(((X - frame.origin) / frame.unit) @ turn / size, weight)
         around = _scattered(values, turn)
@@ -147,10 +147,13 @@ class Ellipse(Structure):
         scale = scatter.size
         if scale == 0:
             return self.fitted_to(X, weight)
-        values, turn = np.linalg.eigh(scatter.cross / scatter.weight / scale**2)
+        values, turn = principal_axes(scatter.cross / scatter.weight / scale**2)
         size = np.sqrt(np.maximum(values, SMALLEST**2))
-        G = quadrics(((X - scatter.mean) / scale) @ turn / size, weight)
-        center, axes, turn = [*algebraic(G, turn, size), _scattered(values, turn)][0]
+        if len(X) < self.least(X.shape[1]):  # on many ellipsoids
+            exact = through_few((X - scatter.mean) / scale)
+        else:
+            exact = algebraic(quadrics(((X - scatter.mean) / scale) @ turn / size, weight), turn, size)
+        center, axes, turn = [*exact, _scattered(values, turn)][0]
         return self.refitted((scatter.mean + scale * center, scale * axes, turn))
 
     def through(self, x: Floats) -> "Ellipse":
@@ -244,57 +247,6 @@ def _held(state: State, foot: Floats) -> Floats:
     for at, (i, j) in enumerate(combinations(range(d), 2)):
         B[:d, 2 * d + at] = turn[:, j] * foot[i] - turn[:, i] * foot[j]
     return B
-
-
-def quadrics(T: Floats, weight: Floats) -> Floats:
-    """Sums of products of the monomials of degree two, one and nought."""
-    i, j = np.triu_indices(T.shape[1])
-    F = np.column_stack([T[:, i] * T[:, j], T, np.ones(len(T))])
-    return (weight[:, None] * F).T @ F
-
-
-def algebraic(G: Floats, turn: Floats, size: Floats) -> list[State]:
-    """The quadric tᵀAt + bᵀt = 1 of least squares, where it is an ellipsoid; its rows t are turned and in sizes."""
-    d = len(size)
-    i, j = np.triu_indices(d)
-    found: Any = np.linalg.lstsq(G[:-1, :-1], G[:-1, -1], rcond=1e-15)[0]
-    A = np.zeros((d, d))
-    A[i, j] = found[: len(i)]
-    return ellipsoid(0.5 * (A + A.T), found[len(i) :], -1.0, turn, size)
-
-
-def ellipsoid(A: Floats, b: Floats, c: float, turn: Floats, size: Floats) -> list[State]:
-    """The state of tᵀAt + bᵀt + c = 0 for rows t = turnᵀz / size, if it is an ellipsoid."""
-    A, b = A / np.outer(size, size), b / size
-    values, vectors = np.linalg.eigh(A)
-    if values.min() <= 0:
-        return []
-    center = -0.5 * vectors @ ((vectors.T @ b) / values)
-    level = center @ A @ center - c
-    if not level > 0:
-        return []
-    axes = np.sqrt(level / values)
-    if not (axes.max() < LARGEST and axes.min() > SMALLEST):
-        return []
-    return [(turn @ center, axes, np.ascontiguousarray(turn @ vectors))]
-
-
-def outlined(G: Floats, turn: Floats, size: Floats) -> list[State]:
-    """Ellipses of every direction and shape, from circles to what is nearly a parabola, each placed by least squares.
-
-    Short arcs have several minima, and some only where an axis is as long as may be.
-    """
-    found = []
-    scaling = np.array([size[0] ** 2, size[0] * size[1], size[1] ** 2, size[0], size[1], 1.0])
-    G = G * np.outer(scaling, scaling)
-    for ratio in RATIOS:
-        for angle in np.pi * np.arange(ANGLES if ratio < 1 else 1) / ANGLES:
-            across, along = np.array([-np.sin(angle), np.cos(angle)]), np.array([np.cos(angle), np.sin(angle)])
-            A = np.outer(across, across) + ratio**2 * np.outer(along, along)
-            known = np.array([A[0, 0], 2.0 * A[0, 1], A[1, 1]])
-            rest: Any = np.linalg.lstsq(G[3:, 3:], -G[3:, :3] @ known, rcond=1e-15)[0]
-            found += ellipsoid(A, rest[:2], float(rest[2]), turn, np.ones(2))
-    return found
 
 
 def _scattered(values: Floats, turn: Floats) -> State:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian import parameters
+from gramian.structures.rounding import principal_axes, zero_on_structure
 from gramian.structures.structure import Structure
 from gramian.structures.summaries import Scatter
 
@@ -32,16 +32,14 @@ class _Flat(Structure):
             off = away @ self.normals_.T
         else:
             off = away - (away @ self.directions_.T) @ self.directions_
-        return np.einsum("ij,ij->i", off, off)
+        return zero_on_structure(np.einsum("ij,ij->i", off, off), away, self.center_)
 
     def gather(self, X: Any, weight: Floats) -> Scatter:
         return Scatter.of(X, weight)
 
     def _learn(self, summary: Any) -> None:
         self.center_ = summary.mean
-        scale = np.abs(summary.cross).max()
-        _, vectors = sl.eigh(summary.cross / scale if scale > 0 else summary.cross)
-        basis = _signed(vectors.T[::-1])
+        basis = principal_axes(summary.cross)[1].T[::-1]
         q = self._dimension(len(basis))
         self.directions_, self.normals_ = basis[:q], basis[q:]
         if q == 1:
@@ -154,11 +152,3 @@ class Plane(_Flat):
 
     def _dimension(self, d: int) -> int:
         return d - 1 if self.q is None else self.q
-
-
-def _signed(vectors: Floats) -> Floats:
-    """Rows with their largest entry positive, the first of several within rounding; −0 is 0."""
-    sizes = np.abs(vectors)
-    largest = (sizes >= sizes.max(axis=1, keepdims=True) * (1.0 - 1e-9)).argmax(axis=1)
-    signs = np.where(vectors[np.arange(len(vectors)), largest] < 0, -1.0, 1.0)
-    return vectors * signs[:, None] + 0.0

@@ -22,6 +22,7 @@ from gramian.structures.loop import Outcome, costs
 from gramian.structures.means import MeansLoop, are_means, is_dense
 from gramian.structures.passes import State
 from gramian.structures.restarts import Search
+from gramian.structures.rounding import first_least
 from gramian.structures.shapes import units
 from gramian.structures.structure import dense, refuse_unusable, weights
 from gramian.summary import Summary
@@ -230,13 +231,13 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         if (found := self._nearest_mean(X)) is not None:
             return found[0]
-        return self._each(X, lambda losses, _: self._costs(losses).argmin(axis=1))
+        return self._each(X, lambda losses, _: first_least(self._costs(losses)))
 
     def _labels_and_scores(self, rows: Rows) -> tuple[Ints, Floats]:
         """Of the rows of the fit, by the same sums as of new ones."""
 
         def both(losses: Floats, _: Any) -> Floats:
-            owners = self._costs(losses).argmin(axis=1)
+            owners = first_least(self._costs(losses))
             return np.column_stack([owners, self._fits(losses)])
 
         found = self._each_of(rows, both)

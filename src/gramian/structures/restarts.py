@@ -12,6 +12,7 @@ from gramian.structures.information import bayes
 from gramian.structures.loop import Loop, Outcome
 from gramian.structures.means import loop_for
 from gramian.structures.passes import State
+from gramian.structures.rounding import clearly_less
 
 FEW = 10  # passes from each start of shapes
 NAMES = {True: "EM", False: "alternation"}
@@ -56,7 +57,7 @@ class Search:
             afresh = trial > 0 or warm is None
             start = self.loop.seeds(templates, self.init, self.rng) if afresh else warm
             outcome = self.run(self.loop.start(start or []), min(self.max_iter, FEW) if shapes else self.max_iter)
-            if found is None or self._rank(outcome) < self._rank(found):
+            if found is None or clearly_less(self._rank(outcome), self._rank(found)):
                 found = outcome
         assert found is not None
         if shapes and not found.converged and self.max_iter > FEW:

@@ -16,6 +16,7 @@ from gramian.structures.levenberg import WITHIN
 from gramian.structures.passes import shared
 from gramian.structures.point import Point, all_means
 from gramian.structures.questions import Answers, concluded
+from gramian.structures.rounding import clearly_less, first_largest, first_least
 from gramian.structures.structure import Structure, dense, weights
 
 Floats = NDArray[np.float64]
@@ -144,7 +145,7 @@ def centers_of(how: Any, k: int, d: int) -> Floats:
 def from_centers(templates: list[Any], sample: Sample, centers: Floats) -> list[Any]:
     """Structures fitted to the rows nearest to each centre."""
     points = [Point().through(center) for center in centers]
-    owners = np.column_stack([point.loss(sample.X) for point in points]).argmin(axis=1)
+    owners = first_least(np.column_stack([point.loss(sample.X) for point in points]))
     parts = [np.flatnonzero(owners == j) for j in range(len(templates))]
     rows = [(sample.X[part], sample.weight[part]) if len(part) else (sample.X, sample.weight) for part in parts]
     gathered = [template.gather(*row) for template, row in zip(templates, rows, strict=True)]
@@ -198,7 +199,7 @@ def grown(templates: list[Any], sample: Sample, how: str, rng: np.random.Generat
             losses = candidate.loss(sample.X)
             lowered = losses if first and size == 1 else np.minimum(nearest, losses)
             total = float(sample.weight @ lowered)
-            if best is None or total < best[0]:
+            if best is None or clearly_less(total, best[0]):
                 best = (total, candidate, lowered, seed)
         assert best is not None
         found.append(best[1])
@@ -215,7 +216,7 @@ def _order(templates: list[Any], how: str, rng: np.random.Generator) -> list[int
 
 def _seed(sample: Sample, nearest: Floats, taken: Any, how: str, rng: np.random.Generator) -> int:
     if how == "farthest":
-        return int(nearest.argmax())
+        return first_largest(nearest)
     chances = sample.weight * (nearest if how == "k-means++" else ~taken)
     total = np.cumsum(chances)
     if not total[-1] > 0:  # every row is fitted already
