@@ -1,6 +1,7 @@
 """Kernel machines on columns of any units: they end, and what they certify is the optimum."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -62,6 +63,36 @@ def test_polynomials_of_unscaled_columns():
     for model, target in ((gm.SVC(kernel=Polynomial(2)), y > 0), (gm.SVR(kernel=Polynomial(2)), y)):
         model.fit(X, target)
         assert model.certificate_.value <= model.certificate_.tolerance
+
+
+def exact_objective(F, label, alpha, coef, intercept):
+    """The hinge loss and alpha ‖w‖² without rounding."""
+    w, b = [Fraction(float(v)) for v in coef], Fraction(float(intercept))
+    losses = [
+        max(Fraction(0), 1 - (1 if one else -1) * (sum(Fraction(float(v)) * c for v, c in zip(f, w, strict=True)) + b))
+        for f, one in zip(F, label, strict=True)
+    ]
+    return float(sum(losses) / len(losses) + Fraction(alpha) * sum(c * c for c in w))
+
+
+@pytest.mark.parametrize("seed", [7, 17, 21, 31, 42])
+def test_features_are_advised_where_dual_coefficients_cannot_carry_the_answer(seed):
+    """A column of 1, one of 100 and one of 10,000, squared: f is a difference of numbers 1e16 times as large."""
+    rng = np.random.default_rng(seed)
+    scales = np.array([1.0, 100.0, 1e4])
+    X = (rng.standard_normal((11, 3)) + rng.standard_normal(3)) * scales
+    label = rng.standard_normal(11) > 0
+    alpha = 1e-3
+    with pytest.warns(gm.ConvergenceWarning, match=r"fit SVC\(kernel=None\) to the explicit features"):
+        dual = gm.SVC(alpha=alpha, kernel=Polynomial(2)).fit(X, label)
+    F = dual.kernel_.features(X)
+    model = gm.SVC(alpha=alpha).fit(F, label)
+    assert model.certificate_.holds
+    reached = exact_objective(F, label, alpha, np.ravel(model.coef_), np.ravel(model.intercept_)[0])
+    feature_coef = np.ravel(dual.dual_coef_) @ dual.kernel_.features(dual.support_vectors_)
+    other = exact_objective(F, label, alpha, feature_coef, np.ravel(dual.intercept_)[0])
+    assert reached < other
+    np.testing.assert_allclose(reached, model.objective_, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy's solver

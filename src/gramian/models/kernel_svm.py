@@ -26,6 +26,7 @@ LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
 FIRST = 1e-3  # violation of optimality in units of the margin
 GRID = 8
 MANY, SAMPLE = 8000, 3000  # rows from which a machine of some of them is trained first, and how many
+MOST_FEATURES = 10_000  # that a linear model is advised for
 NEAR = 0.25  # share of the rows that may be on either side of their margin
 
 
@@ -93,16 +94,31 @@ def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tup
     return 2.0 * alpha * primal, relative_gap(primal - lower, abs(primal))
 
 
-def warn_unfinished(model: Any) -> None:
-    """Warn where the certificate of a kernel machine does not hold."""
+def warn_unfinished(model: Any, points: Any = None, linear: str = "") -> None:
+    """Warn where the certificate of a kernel machine does not hold.
+
+    `linear` names a model without a kernel, which fits the explicit features of `points` where there are few: there
+    columns of any units keep digits that double precision dual coefficients cannot carry.
+    """
     shown = model.certificate_
     if not shown.value <= shown.tolerance and not deadline.ended():
+        explicit = ""
+        if linear and _few_features(model.kernel_, points):
+            explicit = f", or fit {linear} to the explicit features, model.kernel_.features(X)"
         warn_user(
             f"{type(model).__name__} did not converge: the {shown.kind} is {shown.value:.2g} and its tolerance "
             f"{shown.tolerance:.2g}. The kernel matrix is too ill-conditioned for this alpha: scale the columns "
-            "(gm.StandardScaler), raise alpha or tol, or change the kernel.",
+            f"(gm.StandardScaler), raise alpha or tol, change the kernel{explicit}.",
             ConvergenceWarning,
         )
+
+
+def _few_features(kernel: Any, points: Any) -> bool:
+    """Whether a kernel of rows of numbers has finitely many features, and few."""
+    try:
+        return int(kernel.features(points.X[:1]).shape[1]) <= MOST_FEATURES
+    except (AttributeError, TypeError, ValueError):
+        return False
 
 
 class KernelClassifier:
@@ -199,7 +215,7 @@ class KernelClassifier:
             note=note,
             convex=positive_definite(model.kernel_),
         )
-        warn_unfinished(model)
+        warn_unfinished(model, self.points, f"{type(model).__name__}(kernel=None)")
         model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
         model.n_iter_ = max(m.rounds for m in self.machines)
         model.objective_ = float(np.mean([m.value for m in self.machines]))
