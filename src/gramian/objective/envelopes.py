@@ -34,8 +34,10 @@ def scalar_envelope(loss: Any, y: Floats, f: Floats, step: float) -> tuple[Float
         if (settled | ~open_rows).all():
             break
     slope, bend = loss.gradient(y, x), np.abs(loss.curvature(y, x))
-    between = np.abs((f - x) / step - slope) > 1e-6 * (np.abs(slope) + np.abs(f - x) / step)  # a kink
-    slope = np.where(between, (f - x) / step, slope)
+    between = np.zeros(len(x), dtype=bool)
+    if not loss.smooth:  # at a kink; elsewhere f − x has fewer digits than the slope
+        between = np.abs((f - x) / step - slope) > 1e-6 * (np.abs(slope) + np.abs(f - x) / step)
+        slope = np.where(between, (f - x) / step, slope)
     with np.errstate(divide="ignore"):
         curvature = np.where(between, 1.0 / step, 1.0 / (step + 1.0 / bend))
     return loss.value(y, x) + (x - f) ** 2 / (2.0 * step), slope, curvature

@@ -16,6 +16,8 @@ from gramian.solvers.proximal import model_step
 from gramian.solvers.row_products import RowProducts
 
 Floats = NDArray[np.float64]
+COLLAPSED = 1e-10  # width of a bracket, in units of the scale, that holds no root
+LEAST_SHARE = 0.01  # of a scale that the next one has
 FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: more than rounding
 
 
@@ -67,7 +69,7 @@ class ScaleNewton(Method):
         length = 1.0 if change >= 0 else min(1.0, 0.9 * state.scale / -change)
         for _ in range(HALVINGS):
             scale = max(state.scale + length * change, self.least)
-            trial = self._state(problem, point.theta + length * direction, scale)
+            trial = self._state(problem, problem.within(point.theta + length * direction), scale)
             if trial.value <= state.value + ENOUGH * length * slope:
                 trial.stuck = trial.value >= state.value and trial.measure >= state.measure
                 return trial
@@ -96,7 +98,7 @@ class ScaleNewton(Method):
         step = model_step(problem, H[:p, :p], point.gradient[0], point.theta[0], 1e-12 * point.size)[None]
         left = g[p] + H[p, :p] @ step[0]
         change = float(-left / H[p, p]) if H[p, p] > 0 and not held else 0.0
-        rough = problem.rough(point.theta + step) - problem.rough(point.theta)
+        rough = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
         return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
 
 
@@ -134,23 +136,28 @@ class ScaleSearch(Method):
         theta = problem.zero() if start is None else start
         rows = RowProducts(problem)
         spread = float(np.sqrt(rows.share @ (rows.y - rows.predictions(theta)[:, 0]) ** 2))
-        return self._state(problem, rows, theta, max(spread, self.least, 1e-300), {"low": None, "high": None})
+        return self._state(
+            problem, rows, theta, max(spread, self.least, 1e-300), {"low": None, "high": None, "side": 0.0}
+        )
 
     def step(self, problem: Problem, state: State) -> State:
         assert state.scale is not None
         steepness = state.more["steepness"]
-        low, high = state.more["low"], state.more["high"]
+        low, high, before = state.more["low"], state.more["high"], state.more["high"]
+        side, again = np.sign(steepness), np.sign(steepness) == state.more["side"]
         if steepness < 0:
-            low, high = (state.scale, steepness), high and (high[0], 0.5 * high[1] if low else high[1])
+            low, high = (state.scale, steepness), high and (high[0], 0.5 * high[1] if again else high[1])
         else:
-            low, high = low and (low[0], 0.5 * low[1] if high else low[1]), (state.scale, steepness)
-        if low and high:  # regula falsi, the end that stays weighed half (Illinois)
+            low, high = low and (low[0], 0.5 * low[1] if again else low[1]), (state.scale, steepness)
+        if low and high and high[0] - low[0] <= COLLAPSED * high[0]:  # by the rounding of slopes: on from a warm start
+            scale, low, high, side = state.scale * float(np.sqrt(max(1.0 - steepness, LEAST_SHARE**2))), None, None, 0.0
+        elif low and high:  # regula falsi, an end that stays twice weighed half (Illinois)
             scale = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
         elif low:
             scale = 4.0 * state.scale
         else:
-            scale = max(state.scale * float(np.sqrt(max(1.0 - steepness, 1e-4))), self.least)
-        found = self._state(problem, state.more["rows"], state.theta, scale, {"low": low, "high": high})
+            scale = max(_lower(state.scale, steepness, before), self.least)
+        found = self._state(problem, state.more["rows"], state.theta, scale, {"low": low, "high": high, "side": side})
         found.stuck = scale == state.scale
         return found
 
@@ -158,13 +165,21 @@ class ScaleSearch(Method):
         loss = problem.loss
         assert isinstance(loss, Huber)
         fixed = problem._with(loss=loss.at(scale), alpha=problem.alpha / scale)
-        inner = run(PrimalDual(), fixed, theta, max_iter=200, tol=1e-11, inner=True)
+        inner = run(PrimalDual(), fixed, theta, max_iter=200, tol=1e-14, inner=True)
         u = (rows.y - rows.predictions(inner.theta)[:, 0]) / scale
         steepness = 1.0 - float(rows.share @ np.minimum(u * u, loss.delta**2))
         ended = scale <= self.least and steepness >= 0
         measure = max(inner.measure, 0.0 if ended else abs(steepness))
         more = more | {"rows": rows, "steepness": steepness}
         return State(inner.theta, scale * (1.0 + inner.value), measure, scale=scale, more=more)
+
+
+def _lower(scale: float, steepness: float, before: tuple[float, float] | None) -> float:
+    """A scale nearer to the root from above, by the secant; the first as if residuals did not change."""
+    if before is not None and before[1] > steepness and before[0] > scale:
+        secant = scale - steepness * (before[0] - scale) / (before[1] - steepness)
+        return max(secant, LEAST_SHARE * scale)
+    return scale * float(np.sqrt(max(1.0 - steepness, LEAST_SHARE**2)))
 
 
 class _Sums(Sums):

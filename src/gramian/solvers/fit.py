@@ -26,14 +26,16 @@ from gramian.solvers.newton_cg import NewtonCG
 from gramian.solvers.perfect import perfect_fit
 from gramian.solvers.primal_dual import PrimalDual
 from gramian.solvers.problem import Problem, joint_scale
+from gramian.solvers.proximal import ProximalNewton
 from gramian.solvers.row_products import RowProducts
-from gramian.solvers.separation import Watch, flat, may_separate, separating_columns
+from gramian.solvers.separation import Watch, may_have_none, may_separate, separating_columns
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
 MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
 MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
+WATCHED = Newton, NewtonCG, ProximalNewton, PrimalDual  # whose coefficients grow without end where classes separate
 RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
 
 
@@ -91,10 +93,10 @@ def fit_problem(
     if start is None and isinstance(method, Newton | NewtonCG):
         first, hessian = _from_sample(problem, method)
         method = replace(method, hessian=hessian) if isinstance(method, Newton) else method
-    watched = may_separate(problem) and isinstance(method, Newton | NewtonCG)
+    watched = isinstance(method, WATCHED) and may_separate(problem)
     callbacks = [*callbacks, Watch(problem)] if watched else callbacks
     outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
-    if watched and (not outcome.converged or flat(outcome)):
+    if watched and may_have_none(problem, outcome):
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
             return _separated(given, columns, max_iter, tol, warn, inner)
@@ -306,7 +308,7 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     if isinstance(problem.loss, Poisson):
         where = some or "a combination of the columns"
         what = f"Every count is zero where {where} says so"
-    penalised = bool(problem.square.any())
+    penalised = problem.parts is not None and not problem.parts.nothing
     kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
     if warn:
         warn_user(

@@ -119,6 +119,10 @@ class Problem(Table):
         theta = np.zeros((self.m, self.p))
         if self.intercept:
             theta[:, self.d] = self.loss.start(float(self.columns.target[0]))
+        return self.within(theta)
+
+    def within(self, theta: Floats) -> Floats:
+        """θ with its coefficients within their bounds, which a step passes by rounding."""
         if self.parts is not None and self.parts.bounded:
             theta[:, : self.d] = np.clip(theta[:, : self.d], self.low, self.high)
         return theta

@@ -46,10 +46,10 @@ class ProximalNewton(Method):
         if not direction.any():  # no curvature: a step of the gradient, and of the penalty's prox
             direction = problem.prox(point.theta - point.gradient, 1.0) - point.theta
         slope = float((point.gradient * direction).sum())
-        slope += problem.rough(point.theta + direction) - problem.rough(point.theta)
+        slope += problem.rough(problem.within(point.theta + direction)) - problem.rough(point.theta)
         length = 1.0
         for _ in range(HALVINGS):
-            trial = problem.at(point.theta + length * direction, hessian=True)
+            trial = problem.at(problem.within(point.theta + length * direction), hessian=True)
             if trial.value <= point.value + ENOUGH * length * slope:
                 return self._state(problem, trial, stuck=False)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
