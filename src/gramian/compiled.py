@@ -31,7 +31,7 @@ def njit(**options: Any) -> Callable[[Any], Any]:
     """
 
     def compile_lazily(function: Any) -> Any:
-        dispatcher = numba.njit(**options)(function)
+        dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
         template = dispatcher.get_call_template
         dispatcher.get_call_template = lambda args, kws: template(
             tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}

@@ -218,7 +218,8 @@ def add_outer(H: Any, y: Any, factor: float) -> None:  # pragma: no cover - comp
     """H + factor · y yᵀ, in place."""
     for i in range(len(y)):
         if y[i] != 0.0:
-            H[i] += (factor * y[i]) * y
+            for j in range(len(y)):
+                H[i, j] += factor * y[i] * y[j]
 
 
 class _Models:
