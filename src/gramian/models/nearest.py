@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gramian.models.nearest_distance import GramBounds, Metric, exponent_of, slack
 from gramian.models.nearest_distinct import Distinct, nearest_of_each
-from gramian.rows import scratch
 from gramian.solvers.certificate import Certificate, Solver
 
 Floats = NDArray[np.float64]
@@ -21,8 +20,8 @@ PAIRS = 2**18  # numbers in a batch of differences
 FOUND = 2**20  # neighbours asked for at once
 TOGETHER = 2**18  # distances sorted at once where ties make them many
 STRIDE = 16  # one bound in so many is looked at for a first threshold
-TILE, TALL = 512, 256  # bounds of a block of queries that stay in the cache
-AT_ONCE = 1024  # queries in a block, at most
+AT_ONCE, BY_CELLS = 1024, 2048  # queries in a block, at most
+MANY_QUERIES = 16  # of which the bounds are worth finding cell by cell
 TREE_REACH = 2.0**400  # coordinates beyond would be squared out of range
 TREE_TINY = 2.0**-500  # distances below are lost when squared
 CHECKED = 2**22  # numbers that a certificate may look at
@@ -139,9 +138,10 @@ class Brute(Search):
         super().__init__(metric, distinct)
         self.bounds = metric.bounds(self.T, single=True)
         # Below 16 queries a product mostly reads the points again: then up to four times the memory is worth it.
-        self.at_once = max(1, min(AT_ONCE, max(self.bounds.cells // self.n, min(16, 4 * self.bounds.cells // self.n))))
-        if isinstance(self.bounds, GramBounds) and self.n > STRIDE * TILE:
-            self.at_once = max(1, min(TALL, self.bounds.cells // (self.n // STRIDE)))
+        most = self.bounds.at_once
+        self.at_once = max(1, min(AT_ONCE, max(most // self.n, min(16, 4 * most // self.n))))
+        if isinstance(self.bounds, GramBounds) and self.bounds.cells is not None:
+            self.at_once = max(MANY_QUERIES, min(BY_CELLS, most // (k + EXTRA)))
         if self._too_loose(min(k, self.n)):
             self.bounds = metric.bounds(self.T, single=False)
         self.solver = Solver("brute", f"{reason}: {self.bounds.words}, and distances of the nearest")
@@ -158,18 +158,19 @@ class Brute(Search):
 
     def candidates(self, Q: Any, m: int) -> Candidates:
         order = self.bounds.order
-        tiled = _by_tiles(self.bounds, Q, m) if isinstance(self.bounds, GramBounds) else None
-        if tiled is None:
-            lower, base = self.bounds.of(Q)
-            columns, rest = _smallest(lower, m)
+        bounds = self.bounds
+        lower = None
+        if isinstance(bounds, GramBounds) and bounds.cells is not None and len(Q) >= MANY_QUERIES:
+            columns, rest, base = bounds.smallest(Q, m)
         else:
-            columns, rest, base = tiled
+            lower, base = bounds.of(Q)
+            columns, rest = _smallest(lower, m)
 
         def limits(distance: Any, base: Floats) -> NDArray[Any]:
             return self.bounds.limits(self.metric.length(distance), base, rest.dtype)
 
         def within(i: int, distance: float) -> Ints:
-            row = self.bounds.of(Q[[i]])[0][0] if tiled is not None else lower[i]
+            row = bounds.of(Q[[i]])[0][0] if lower is None else lower[i]
             return order[row <= limits(distance, base[[i]])]
 
         return Candidates(order[columns], lambda distance: limits(distance, base) < rest, within)
@@ -224,35 +225,6 @@ def search(metric: Metric, T: Any, k: int) -> Search:
     return Brute(metric, distinct, k, f"{where}, of which a tree would visit many")
 
 
-def _by_tiles(bounds: GramBounds, Q: Any, m: int, rank: int | None = None) -> tuple[Ints, NDArray[Any], Floats] | None:
-    """`_smallest` of the bounds, and their base, tile by tile: a tile is in the cache while it is looked at.
-
-    None where there are few columns. Where the threshold of a query lets too few through, all get a larger one.
-    """
-    n, low = len(bounds.right), _rank_in_sample(m) if rank is None else rank
-    if n // STRIDE < 2 * low:
-        return None
-    left, far, base = bounds.prepared(Q)
-    threshold = np.partition(bounds.part(left, far, 0, n // STRIDE), low, axis=1)[:, low]
-    found = []
-    limit = threshold[:, None]
-    for start in range(0, n, TILE):
-        tile = bounds.part(left, far, start, min(start + TILE, n))
-        below = np.less_equal(tile, limit, out=scratch("below", len(left), tile.shape[1], np.bool_))
-        places = below.ravel().nonzero()[0]
-        found.append((places, tile.ravel()[places]))
-    sizes = [len(places) for places, _ in found]
-    starts = np.repeat(np.arange(0, n, TILE), sizes)
-    places, values = (np.concatenate(each) for each in zip(*found, strict=True))
-    rows, columns = np.divmod(places, np.minimum(TILE, n - starts))
-    columns += starts
-    counts = np.bincount(rows, minlength=len(left))
-    if counts.min() < m:
-        return _by_tiles(bounds, Q, m, 2 * low)
-    order = np.argsort(rows, kind="stable")
-    return *_chosen(columns[order], values[order], counts, threshold, m), base
-
-
 def _rank_in_sample(m: int) -> int:
     """The rank in a sample of the columns of a number that, mostly, m of all and few more are below."""
     share = m / STRIDE
@@ -266,8 +238,8 @@ def _smallest(lower: NDArray[Any], m: int) -> tuple[Ints, NDArray[Any]]:
     if n // STRIDE < 2 * low:
         columns = np.argpartition(lower, m, axis=1)
         return columns[:, :m], np.take_along_axis(lower, columns[:, m : m + 1], 1)[:, 0]
-    # Columns are shuffled: a low number of some of them is a threshold that, mostly, m of all and few more are below.
-    threshold = np.partition(lower[:, : n // STRIDE], low, axis=1)[:, low]
+    # A low number of some columns is a threshold that, mostly, m of all and few more are below.
+    threshold = np.partition(lower[:, ::STRIDE], low, axis=1)[:, low]
     below = lower <= threshold[:, None]
     places = np.flatnonzero(below)
     starts = np.searchsorted(places, np.arange(b + 1) * n)

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian.models.nearest_cells import Cells, Smallest
 from gramian.rows import scratch
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,7 @@ Ints = NDArray[np.int64]
 EPS = float(np.finfo(np.float64).eps)
 SAFE = 2.0**-900, 2.0**900  # sums of squares beyond are computed again, of differences scaled by a power of two
 BITS = 40  # of distances between features of a kernel
+MANY = 2**13  # rows that are worth dividing into cells
 FAR = 2.0**20  # queries farther than this times the spread of the rows are not worth a product: it would lose them all
 
 
@@ -25,14 +27,14 @@ class Bounds(ABC):
     ----------
     order : array (n,)
         The row that each column of the bounds is for: shuffled, so that a few columns are a sample of all.
-    cells : int
+    at_once : int
         Bounds to compute at once.
     words : str
         What they come from.
     """
 
     order: Ints
-    cells: int
+    at_once: int
     words: str
     slack: float
 
@@ -61,7 +63,7 @@ class GramBounds(Bounds):
     c = (d + 16) ε covers the rounding of the product, in whatever order it is added up, and of its arguments.
     """
 
-    cells = 2**22
+    at_once = 2**22
 
     def __init__(self, T: Floats, dtype: Any) -> None:
         super().__init__(T)
@@ -71,6 +73,9 @@ class GramBounds(Bounds):
         Z -= self.shift
         self.exponent = exponent_of(Z)
         Z = np.ldexp(Z, -self.exponent)
+        self.cells = Cells(Z) if n >= MANY else None
+        if self.cells is not None:
+            self.order, Z = self.order[self.cells.order], Z[self.cells.order]
         self.words = f"all distances bounded by a product in {'single' if dtype == np.float32 else 'double'} precision"
         self.c = (d + 16.0) * float(np.finfo(dtype).eps)
         self.tiny = d * (2.0**-100 if dtype == np.float32 else 2.0**-1000)  # what underflow may take away
@@ -79,25 +84,32 @@ class GramBounds(Bounds):
         self.right[:, d] = np.einsum("ij,ij->i", Z, Z) * (1.0 - 2.0 * self.c)
 
     def of(self, Q: Floats) -> tuple[NDArray[Any], Floats]:
-        left, far, base = self.prepared(Q)
-        return self.part(left, far, 0, len(self.right)), base
+        left, far, base = self._prepared(Q)[:3]
+        lower = scratch("bounds", len(left), len(self.right), self.right.dtype)
+        np.matmul(left, self.right.T, out=lower)
+        if far.any():
+            lower[far] = -np.inf
+        return lower, base
 
-    def prepared(self, Q: Floats) -> tuple[NDArray[Any], NDArray[np.bool_], Floats]:
-        """Queries in the units of the product, those that are too far for it, and `base`."""
+    def smallest(self, Q: Floats, m: int) -> tuple[Ints, NDArray[Any], Floats]:
+        """Columns (b, m) of the smallest of `lower`, what all others are at least (b,), and `base`, by cells.
+
+        Rows of cells that are left out are farther than any with such a bound.
+        """
+        assert self.cells is not None
+        left, far, base, U = self._prepared(Q)
+        columns, rest = Smallest(left, self.right, m).of(self.cells, *self.cells.bounds(U, base))
+        rest[far] = -np.inf
+        return columns, rest, base
+
+    def _prepared(self, Q: Floats) -> tuple[NDArray[Any], NDArray[np.bool_], Floats, Floats]:
+        """Queries in the units of the product, those that are too far for it, `base`, and queries in float64."""
         U = np.ldexp(Q - self.shift, -self.exponent)
         far = np.abs(U).max(axis=1) > FAR
         U[far] = 0.0
         left = np.ones((len(U), U.shape[1] + 1), dtype=self.right.dtype)
         left[:, :-1] = U
-        return left, far, np.einsum("ij,ij->i", U, U) * (1.0 - 2.0 * self.c) - self.tiny
-
-    def part(self, left: NDArray[Any], far: NDArray[np.bool_], start: int, stop: int) -> NDArray[Any]:
-        """`lower` of some of the columns, until the next are asked for."""
-        lower = scratch("bounds", len(left), stop - start, self.right.dtype)
-        np.matmul(left, self.right[start:stop].T, out=lower)
-        if far.any():
-            lower[far] = -np.inf
-        return lower
+        return left, far, np.einsum("ij,ij->i", U, U) * (1.0 - 2.0 * self.c) - self.tiny, U
 
     def key(self, length: Floats) -> Floats:
         return np.ldexp(length, -self.exponent) ** 2
@@ -106,7 +118,7 @@ class GramBounds(Bounds):
 class SparseGramBounds(Bounds):
     """The same for sparse rows, which stay where they are."""
 
-    cells = 2**21
+    at_once = 2**21
     words = "all distances bounded by a sparse product"
 
     def __init__(self, T: Any) -> None:
@@ -134,7 +146,7 @@ class SparseGramBounds(Bounds):
 class ManhattanBounds(Bounds):
     """Sums of absolute differences themselves, whose rounding is the slack."""
 
-    cells = 2**21
+    at_once = 2**21
     words = "all distances added up"
 
     def __init__(self, T: Any) -> None:
