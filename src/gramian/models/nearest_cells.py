@@ -11,12 +11,12 @@ from gramian.rows import scratch
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_CELLS = 512
+MAX_CELLS = 256
 SAMPLE = 32  # rows of a cell that its centre is the mean of
 LLOYD_STEPS = 2
 TALL, WIDE = 256, 512  # queries and rows of a product that stays in the cache
 CHUNK = 32  # bounds compared at once
-ROOM = 96  # rows kept beyond those asked for, before all but the nearest are dropped
+ROOM = 96  # rows kept beyond twice those asked for, before all but the nearest are dropped
 ROUNDING = 1e-12
 CLOSE = 1e-6  # centres nearer have no direction between them
 TINY = 1e-30  # what underflow may take away
@@ -95,8 +95,8 @@ class Smallest:
     def __init__(self, left: NDArray[Any], right: NDArray[Any], m: int) -> None:
         b, self.kept = len(left), m + 1
         self.left, self.right = left, right
-        self.values = scratch("smallest", b, self.kept + ROOM, right.dtype)
-        self.places = scratch("places", b, self.kept + ROOM, np.int64)
+        self.values = scratch("smallest", b, 2 * self.kept + ROOM, right.dtype)
+        self.places = scratch("places", b, 2 * self.kept + ROOM, np.int64)
         self.counts, self.thresholds = np.zeros(b, np.int64), np.full(b, np.inf, right.dtype)
 
     def look(self, queries: Ints, start: int, stop: int) -> None:
@@ -128,12 +128,15 @@ class Smallest:
     def of(self, cells: Cells, nearest: Ints, far: NDArray[Any]) -> tuple[Ints, NDArray[Any]]:
         """Columns (b, m) of the smallest bounds, and what all others are at least (b,)."""
         b, m = len(nearest), self.kept - 1
-        order = np.argsort(nearest, kind="stable")
-        ends = np.searchsorted(nearest[order], np.arange(len(far) + 1))
-        for cell in np.flatnonzero(np.diff(ends)):
-            self.look(order[ends[cell] : ends[cell + 1]], cells.starts[cell], cells.starts[cell + 1])
+        far[nearest, np.arange(b)] = -np.inf
+        first = min(-(-2 * self.kept * len(far) // len(self.right)), len(far))  # cells with rows enough for a threshold
+        for cell_of in np.argpartition(far, first - 1, axis=0)[:first] if first > 1 else nearest[None]:
+            order = np.argsort(cell_of, kind="stable")
+            ends = np.searchsorted(cell_of[order], np.arange(len(far) + 1))
+            for cell in np.flatnonzero(np.diff(ends)):
+                self.look(order[ends[cell] : ends[cell + 1]], cells.starts[cell], cells.starts[cell + 1])
+            far[cell_of, np.arange(b)] = np.inf
         self.settle()
-        far[nearest, np.arange(b)] = np.inf
         for cell in np.flatnonzero((far < self.thresholds).any(axis=1)):
             queries = np.flatnonzero(far[cell] < self.thresholds)
             self.look(queries, cells.starts[cell], cells.starts[cell + 1])
@@ -212,8 +215,8 @@ def _centers(Z: Floats, count: int) -> Floats:
     return centers
 
 
-def _nearest(Z: Floats, centers: Floats) -> Ints:
+def _nearest(Z: Floats, centers: Floats) -> NDArray[np.int16]:
     C = centers.astype(np.float32)
     keys = Z.astype(np.float32) @ (-2.0 * C.T)
     keys += np.einsum("ij,ij->i", C, C)
-    return keys.argmin(axis=1)
+    return keys.argmin(axis=1).astype(np.int16)  # sorted by radix
