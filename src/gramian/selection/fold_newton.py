@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.selection.fold_passes import FoldPasses, FoldSearch, foretold, nearest
+from gramian.selection.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
+from gramian.selection.fold_small import SmallPath, is_small
 from gramian.selection.scores import mean_and_error
 from gramian.selection.splits import Plan
 from gramian.solvers.landmark_problem import LandmarkProblem
@@ -32,8 +33,12 @@ class FoldNewton(FoldSearch):
     tol: float = 1e-6
     settled: float = SETTLED
 
-    def begun(self, plan: Plan) -> "_Path":
-        return _Path(LandmarkProblem.of(self.problem), plan, self.tol, self.settled)
+    def begun(self, plan: Plan) -> FoldPath:
+        problem = LandmarkProblem.of(self.problem)
+        passes = FoldPasses(problem, plan)
+        if is_small(problem, passes):
+            return SmallPath(problem, passes, self.settled)
+        return _Path(problem, passes, self.tol, self.settled)
 
 
 class RoughFoldNewton(FoldNewton):
@@ -52,9 +57,8 @@ class RoughFoldNewton(FoldNewton):
 class _Path:
     """The models of one plan from alpha to alpha, and the Hessians of its atoms."""
 
-    def __init__(self, problem: Problem, plan: Plan, tol: float, settled: float) -> None:
-        self.problem, self.tol, self.settled = problem, tol, settled
-        self.passes = FoldPasses(problem, plan)
+    def __init__(self, problem: Problem, passes: FoldPasses, tol: float, settled: float) -> None:
+        self.problem, self.passes, self.tol, self.settled = problem, passes, tol, settled
         self.train, self.test = self.passes.train, self.passes.test
         self.zero = np.repeat(problem.zero(), len(self.train), axis=0)
         self.hessians: Floats | None = None  # (atoms, 1 or M, p, p)

@@ -10,7 +10,8 @@ from gramian.objective.label_losses import Softmax
 from gramian.objective.number_losses import Power
 from gramian.rows import Block, parallel_map
 from gramian.selection.fold_newton import SETTLED
-from gramian.selection.fold_passes import FoldPasses, FoldSearch, nearest
+from gramian.selection.fold_passes import FoldPasses, FoldPath, FoldSearch, nearest
+from gramian.selection.fold_small import SmallPath, is_small
 from gramian.selection.splits import Plan
 from gramian.solvers.newton import ENOUGH
 from gramian.solvers.problem import Problem, joint_scale
@@ -52,15 +53,18 @@ class FoldProximal(FoldSearch):
     to is its own optimum.
     """
 
-    def begun(self, plan: Plan) -> "_Path":
-        return _Path(self.problem, plan)
+    def begun(self, plan: Plan) -> FoldPath:
+        passes = FoldPasses(self.problem, plan)
+        if is_small(self.problem, passes) and _classes_complete(self.problem, passes):
+            return SmallPath(self.problem, passes, SETTLED)
+        return _Path(self.problem, passes)
 
 
 class _Path:
     """The models of one plan from alpha to alpha, and their Hessians."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self.passes = FoldPasses(problem, plan)
+    def __init__(self, problem: Problem, passes: FoldPasses) -> None:
+        self.passes = passes
         self.problem, self.count = problem, len(self.passes.train)
         self.known: dict[float, Floats] = {}
         self.slopes: dict[float, Floats] = {}  # gradients of the loss at these solutions

@@ -90,7 +90,16 @@ class Problem(Table):
 
     def with_alpha(self, alpha: float) -> "Problem":
         """The same problem with another strength of the penalty."""
-        return self._with(alpha=alpha)
+        found = self._copied()
+        found.alpha = alpha
+        return found
+
+    def _copied(self) -> "Problem":
+        """The same problem, without what was computed of it when it was asked for."""
+        found = Problem.__new__(type(self))
+        kept = {k: v for k, v in self.__dict__.items() if not isinstance(getattr(Problem, k, None), cached_property)}
+        found.__dict__.update(kept)
+        return found
 
     def with_loss(self, loss: Loss) -> "Problem":
         """The same rows and penalty under another loss."""
@@ -104,9 +113,7 @@ class Problem(Table):
         """The problem of some columns alone, in the same coordinates; `rows` have just these."""
         assert self.parts is not None
         assert not self.parts.groups
-        found = Problem.__new__(Problem)
-        kept = {k: v for k, v in self.__dict__.items() if not isinstance(getattr(Problem, k, None), cached_property)}
-        found.__dict__.update(kept)
+        found = self._copied()
         c, parts = self.columns, self.parts
         found.rows, found.d, found.p = rows, len(columns), len(columns) + int(self.intercept)
         found.columns = replace(c, mean=c.mean[columns], deviation=c.deviation[columns])
