@@ -4,7 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 import gramian as gm
@@ -103,3 +103,25 @@ def test_a_part_without_a_class_is_fitted_alone():
             alone = model.fit(X, y).scores_.folds
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found, alone)
+
+
+def test_of_equal_losses_the_strongest_penalty_is_best():
+    """With separated classes a weaker penalty changes nothing from some alpha on."""
+    X, y = load_digits(return_X_y=True)
+    some = np.isin(y, [3, 8])
+    model = gm.SVC(alphas=np.geomspace(1.0, 1e-5, 20)).fit(X[some], y[some])
+    mean = model.scores_.mean
+    tied = np.flatnonzero(np.abs(mean / mean.min() - 1.0) < 1e-8)
+    assert len(tied) > 5
+    assert model.scores_.best == tied[0]
+
+
+def test_steps_of_kinks_are_few(monkeypatch):
+    """Newton's method on the smoothed loss starts near the kinks of the model that it begins with."""
+    solves = []
+    plain = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda *a: (solves.append(1), plain(*a))[1])
+    X, y = load_breast_cancer(return_X_y=True)
+    with gm.threads(1):
+        gm.SVC(alphas=np.geomspace(1.0, 1e-5, 20)).fit(scale(X), y)
+    assert 6 * 20 <= len(solves) <= 6 * 20 * 24

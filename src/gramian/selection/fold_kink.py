@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.objective.loss import Kinked
-from gramian.rows import MemoryRows, parallel_map
+from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
 from gramian.selection.fold_passes import foretold
 from gramian.selection.splits import Plan
@@ -67,7 +67,8 @@ class FoldKink:
         if (self.train.sum(axis=1) <= 0).any() or not self._both_signs():
             return None
         bends = [self.problem.with_alpha(float(alpha)).bend for alpha in alphas]
-        self._solve(0, alphas, bends)
+        with single_threaded_blas():
+            self._solve(0, alphas, bends)
 
         def judged(k: int) -> Floats:
             self._solve(k, alphas, bends)

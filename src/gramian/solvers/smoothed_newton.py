@@ -7,11 +7,12 @@ import numpy as np
 from gramian.compiled import njit
 
 MAX_STEPS = 300
-SHRINK, LEAST_SHRINK = 100.0, 2.0  # of the width at a time, at most and at least
+SHRINK, LEAST_SHRINK = 100.0, 4.0  # of the width at a time, at most and at least
 CROSSING = 0.1  # of the curved rows, so many that come or go with the width
 SETTLED = 0.3  # share of the gap that Newton's method may leave before the width shrinks
 BAND = 3.0  # widths from the breakpoint beyond which rows are taken to stay on their side
 ROUNDED = 10.0  # tolerances within which a gap that grows is rounding
+FIRST = 0.5  # of the distance of those rows from their breakpoint: the first width
 COLD = 0.2  # share of the rows, nearest to their breakpoint, that are curved first without a warm start
 FLAT, BEYOND = 0.3, 0.003  # slopes along a line, over the first, before and after its minimum, at which its search ends
 
@@ -34,10 +35,11 @@ def smoothed_newton(
     first = np.dot(A, theta) - breakpoint
     e = first
     sizes = np.abs(e)
-    mean = max(np.sum(share * sizes), 1e-300)
+    mean = max(np.dot(share, sizes), 1e-300)
     least = min(p if first_width > 0.0 else max(p, int(COLD * n)), n - 1)
-    width = max(first_width, 4.0 * np.partition(sizes, least)[least], 1e-9 * mean)
-    s = np.minimum(np.maximum(0.5 * (low + high) + (high - low) * (e / width), low), high)
+    width = max(first_width, FIRST * np.partition(sizes, least)[least], 1e-9 * mean)
+    middle, rise = 0.5 * (low + high), high - low
+    s = np.minimum(np.maximum(middle + rise * (e / width), low), high)
     slopes, rows = s.copy(), np.arange(n)
     pulled = np.dot(share * s, A)
     left_out, constant = np.zeros(p), 0.0  # the losses of rows left out, as a linear function of θ
@@ -47,7 +49,7 @@ def smoothed_newton(
     free = np.where(penalised, 0.0, mean)
     gap, shrink, stalled, steps = np.inf, SHRINK, False, 0
     while True:
-        new = np.minimum(np.maximum(0.5 * (low + high) + (high - low) * (e / width), low), high)
+        new = np.minimum(np.maximum(middle + rise * (e / width), low), high)
         change = share * (new - s)
         changed = np.flatnonzero(change)
         if 3 * len(changed) > len(rows):
@@ -58,23 +60,24 @@ def smoothed_newton(
         losses = np.maximum(low * e, high * e)
         bent = np.dot(bend, theta)
         gradient = pulled + bent
-        value = np.sum(share * losses) + np.sum(left_out * theta) - constant + 0.5 * np.sum(theta * bent)
-        smoothing = np.sum(share * (losses - s * e))
-        unmet = 0.5 * np.sum(gradient * gradient * inverse) + np.sum(np.abs(gradient) * free)
+        value = np.dot(share, losses) + np.dot(left_out, theta) - constant + 0.5 * np.dot(theta, bent)
+        smoothing = np.dot(share, losses - s * e)
+        unmet = 0.5 * np.dot(gradient * gradient, inverse) + np.dot(np.abs(gradient), free)
         last, gap = gap, (smoothing + unmet) / max(abs(value), 1e-300)
         finished = gap <= tol or last <= gap <= ROUNDED * tol or width <= 1e-13 * mean or steps >= MAX_STEPS
         if finished and len(rows) < n:
             slopes[rows] = s
             A, breakpoint, low, high, share = Z, all_breakpoints, all_low, all_high, all_share
+            middle, rise = 0.5 * (low + high), high - low
             s, rows = slopes.copy(), np.arange(n)
             left_out, constant = np.zeros(p), 0.0
             e = np.dot(A, theta) - breakpoint
             pulled = np.dot(share * s, A)
             losses = np.maximum(low * e, high * e)
             gradient = pulled + bent
-            value = np.sum(share * losses) + 0.5 * np.sum(theta * bent)
-            unmet = 0.5 * np.sum(gradient * gradient * inverse) + np.sum(np.abs(gradient) * free)
-            gap = (np.sum(share * (losses - s * e)) + unmet) / max(abs(value), 1e-300)
+            value = np.dot(share, losses) + 0.5 * np.dot(theta, bent)
+            unmet = 0.5 * np.dot(gradient * gradient, inverse) + np.dot(np.abs(gradient), free)
+            gap = (np.dot(share, losses - s * e) + unmet) / max(abs(value), 1e-300)
             if gap > ROUNDED * tol and width > 1e-13 * mean and steps < MAX_STEPS:
                 steps += 1
                 continue
@@ -92,9 +95,10 @@ def smoothed_newton(
                 constant += np.sum((share * s * breakpoint)[far])
                 A, breakpoint, low, high = A[some], breakpoint[some], low[some], high[some]
                 share, e, s, rows = share[some], e[some], s[some], rows[some]
+                middle, rise = 0.5 * (low + high), high - low
         inside = (s > low) & (s < high)
         curved = np.flatnonzero(inside)
-        part, middle, rise = A[curved], 0.5 * (low + high), high - low
+        part = A[curved]
         while True:
             next_width = width / shrink if settled else width
             hessian, right = bend.copy(), gradient
@@ -120,16 +124,17 @@ def smoothed_newton(
         if settled:
             theta, e, width, shrink = theta + direction, e + along, next_width, min(shrink * shrink, SHRINK)
             continue
-        slope = np.sum(gradient * direction)
+        slope = np.dot(gradient, direction)
         if not slope < 0.0:
             stalled = True  # what is left is rounding
             continue
-        constant_slope = np.sum(direction * bent) + np.sum(direction * left_out)
-        curvature = np.sum(direction * np.dot(bend, direction))
+        constant_slope = np.dot(direction, bent) + np.dot(direction, left_out)
+        curvature = np.dot(direction, np.dot(bend, direction))
+        moved = share * along
         below, above, at_below, at_above, t = 0.0, -1.0, slope, 0.0, 1.0
         for _ in range(30):
-            new = np.minimum(np.maximum(0.5 * (low + high) + (high - low) * ((e + t * along) / width), low), high)
-            now = np.sum(share * along * new) + constant_slope + t * curvature
+            new = np.minimum(np.maximum(middle + rise * ((e + t * along) / width), low), high)
+            now = np.dot(moved, new) + constant_slope + t * curvature
             if FLAT * slope <= now <= -BEYOND * slope:
                 break
             if now < 0.0:
@@ -141,4 +146,4 @@ def smoothed_newton(
             else:
                 t = below + (above - below) * min(max(at_below / (at_below - at_above), 0.1), 0.9)
         theta, e = theta + t * direction, e + t * along
-    return theta, gap, e, np.sqrt(np.sum(share * (e - first) ** 2))
+    return theta, gap, e, np.sqrt(np.dot(share, (e - first) ** 2))
