@@ -4,6 +4,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
@@ -103,6 +104,26 @@ def test_a_part_without_a_class_is_fitted_alone():
             alone = model.fit(X, y).scores_.folds
         assert np.isfinite(found).all()
         np.testing.assert_array_equal(found, alone)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elastic_net"])
+@pytest.mark.parametrize("kind", ["plain", "weights", "no intercept"])
+def test_scores_of_huber_with_zeros_are_those_of_separate_fits(kind, penalty):
+    """All folds in the same passes, each with the scale and the zeros of its own fit."""
+    rng = np.random.default_rng(43)
+    X = rng.normal([0, 5, 0, 0], size=(310, 4))
+    y = X @ [1.0, 0.3, 0.0, -0.5] + rng.standard_t(2, size=310)
+    w = rng.integers(0, 3, 310).astype(float) if kind == "weights" else np.ones(310)
+    cv, alphas = gm.selection.KFold(4), np.geomspace(0.5, 5e-4, 6)
+    model = gm.Regressor(gm.losses.Huber(1.1), penalty, fit_intercept=kind != "no intercept")
+    with mock.patch.object(Strength, "_path", side_effect=AssertionError):
+        found = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w).scores_.folds
+    for k, (train, test) in enumerate(cv.split(X)):
+        for a, alpha in enumerate(alphas):
+            one = clone(model).set_params(alpha=alpha).fit(X[train], y[train], sample_weight=w[train])
+            u = np.abs(y[test] - one.predict(X[test])) / one.scale_
+            loss = np.where(u <= 1.1, u**2, 2.2 * u - 1.1**2)
+            assert found[a, k] == pytest.approx(one.scale_ * (1.0 + w[test] @ loss / w[test].sum()), rel=1e-6)
 
 
 def test_of_equal_losses_the_strongest_penalty_is_best():

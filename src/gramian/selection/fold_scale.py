@@ -7,8 +7,10 @@ from gramian.objective.number_losses import Huber
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.selection.fold_newton import SETTLED
 from gramian.selection.fold_passes import foretold
+from gramian.selection.fold_small import INNER, MOST_WHOLE, rough_part
 from gramian.selection.splits import Plan
 from gramian.solvers.problem import Problem, joint_scale, least_scale
+from gramian.solvers.proximal import model_step
 
 Floats = NDArray[np.float64]
 MAX_CELLS = 2e7  # numbers in a table of which a copy is kept
@@ -16,18 +18,19 @@ MAX_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
 MAX_PASSES = 60
 PANEL = 4096  # rows of which the residuals of all models stay in the cache
 SUFFICIENT = 1e-4  # share of the predicted decrease that a step must bring
+NOTHING = 1e-13  # of the objective: a slope of rounding
 LEAST_SCALES = 1e3  # nearer to no noise, a separate fit says what the scale is
 
 
 def scales_shared(problem: Problem, models: int) -> bool:
-    """Whether it is Huber's loss with its scale and a penalty on every column's square, on dense rows in memory."""
+    """Whether it is Huber's loss with its scale and a penalty on every column, on dense rows in memory."""
     rows, parts = problem.rows, problem.parts
     dense = isinstance(rows, MemoryRows) and rows.basis is None and not rows.is_sparse
-    squares = parts is not None and parts.smooth and parts.square.ndim == 1 and bool((parts.square > 0).all())
-    few = problem.p <= MAX_COLUMNS and rows.n * max(problem.p, models) <= MAX_CELLS
-    return (
-        isinstance(problem.loss, Huber) and joint_scale(problem.loss) and problem.m == 1 and dense and squares and few
-    )
+    separate = parts is not None and not (parts.groups or parts.bounded) and parts.square.ndim == 1
+    every = parts is not None and separate and bool((parts.square + parts.l1 > 0).all())
+    most = MOST_WHOLE if parts is not None and parts.l1.any() else MAX_COLUMNS
+    few = problem.p <= most and rows.n * max(problem.p, models) <= MAX_CELLS
+    return isinstance(problem.loss, Huber) and joint_scale(problem.loss) and problem.m == 1 and dense and every and few
 
 
 class FoldScale:
@@ -107,7 +110,8 @@ class FoldScale:
                 return None
             value_there, squares, sums, side = self._pass(theta, scale)
             penalty_slope = problem.quadratic(theta)[1]
-            value_there += 0.5 * (penalty_slope * theta[:, : problem.d]).sum(axis=1)
+            rough = rough_part(problem, theta)
+            value_there += 0.5 * (penalty_slope * theta[:, : problem.d]).sum(axis=1) + rough
             if not np.isfinite(value_there).all():
                 return None
             rose = value_there > value + SUFFICIENT * length * slope + 1e-13 * np.abs(value_there)
@@ -128,18 +132,39 @@ class FoldScale:
             H[:, p, p] = squares / scale**2 - self.delta**2 * self.beyond
             H *= (2.0 / (scale * self.total))[:, None, None]
             H[:, :p, :p] += problem.bend
-            try:
-                step = -np.linalg.solve(H, g[:, :, None])[:, :, 0]
-            except np.linalg.LinAlgError:
+            found = self._direction(problem, H, g, theta)
+            if found is None:
                 return None
-            slope = (g * step).sum(axis=1)
-            if not (slope <= 0).all():
+            step = found
+            slope = (g * step).sum(axis=1) + rough_part(problem, theta + step[:, :p]) - rough
+            if not (slope <= NOTHING * value).all():
                 return None
             lowest = step[:, p] / scale
             if (-slope <= SETTLED**2 * value).all() and (lowest > -0.5).all():
                 return np.column_stack([theta + step[:, :p], np.log(scale + step[:, p])])
             length = np.minimum(1.0, 0.5 / np.maximum(-lowest, 0.5))
         return None
+
+    @staticmethod
+    def _direction(problem: Problem, H: Floats, g: Floats, theta: Floats) -> Floats | None:
+        """To the minimum of every quadratic model; with absolute values, of θ with the scale that suits it best."""
+        if not problem.l1.any():
+            try:
+                return np.asarray(-np.linalg.solve(H, g[:, :, None])[:, :, 0])
+            except np.linalg.LinAlgError:
+                return None
+        bend = H[:, -1, -1]
+        if not (bend > 0).all():
+            return None
+        share = H[:, :-1, -1] / bend[:, None]
+        A = H[:, :-1, :-1] - share[:, :, None] * H[:, None, -1, :-1]
+        slope = g[:, :-1] - share * g[:, -1:]
+        enough = INNER * np.abs(theta - problem.prox(theta - slope, 1.0)).max(axis=1)
+        step = np.zeros_like(g)
+        for k in range(len(g)):
+            step[k, :-1] = model_step(problem, A[k], slope[k], theta[k], float(enough[k]))
+        step[:, -1] = -g[:, -1] / bend - (share * step[:, :-1]).sum(axis=1)
+        return step
 
     def _pass(self, theta: Floats, scale: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.int8]]:
         """Mean loss of every model, Σ w c² and Σ w c z of the residuals c clipped at delta scales, and their side."""

@@ -85,7 +85,7 @@ class SmallPath:
             point, share = theta[live], self.train if len(live) == self.count else self.train[live]
             values, g, h = loss.all(self.y, point @ Z.T)
             values *= share
-            bent, rough = problem.quadratic(point)[1], _rough(problem, point)
+            bent, rough = problem.quadratic(point)[1], rough_part(problem, point)
             mean = values.sum(axis=1)
             penalty = 0.5 * (bent * point[:, :d]).sum(axis=1) + rough
             there = mean + penalty
@@ -152,7 +152,7 @@ class SmallPath:
         near = nearest(self.known, alpha)
         theta, g = self.known[near], self.slopes[near].copy()
         g[:, : problem.d] += problem.quadratic(theta)[1]
-        rough, size = _rough(problem, theta), np.full(self.count, np.inf)
+        rough, size = rough_part(problem, theta), np.full(self.count, np.inf)
         found = self._steps(problem, np.arange(self.count), theta, g, rough, size)
         return theta.copy() if found is None else _within(problem, theta + found[0])
 
@@ -179,7 +179,7 @@ class SmallPath:
         delta = np.empty_like(theta)
         for row, enough in enumerate(INNER * left.max(axis=1, initial=0.0)):
             delta[row] = model_step(problem, H[row], g[row], theta[row], float(enough))
-        return delta, rough - _rough(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
+        return delta, rough - rough_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
 
 
 def _inverses(H: Floats) -> Floats:
@@ -206,7 +206,7 @@ def _within(problem: Problem, theta: Floats) -> Floats:
     return theta
 
 
-def _rough(problem: Problem, theta: Floats) -> Floats:
+def rough_part(problem: Problem, theta: Floats) -> Floats:
     """What the penalty has beside squares, of every model (M, p)."""
     parts, c = problem.parts, theta[:, : problem.d]
     assert parts is not None
