@@ -13,7 +13,11 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 
 import gramian as gm
 from gramian.models.kernel_search import searched_rank
+from gramian.objective import losses as L
+from gramian.objective import penalties as P
+from gramian.rows import MemoryRows
 from gramian.selection.strength import Strength
+from gramian.solvers.problem import Problem
 
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
 
@@ -399,18 +403,50 @@ def test_several_classes_in_the_same_passes(kind):
 
 
 def test_passes_of_several_classes_are_few(monkeypatch):
-    """Twenty alphas and five folds: a dozen products with the rows each, for all folds together."""
+    """Twenty alphas and five folds: few products with the rows each, for all folds together; seldom two gradients."""
     from gramian.solvers.softmax_models import SoftmaxModels
 
-    passes = []
-    for name in ("gradients", "_products"):
+    passes = {"gradients": 0, "_products": 0, "neglected": 0}
+
+    def counted(name):
         plain = getattr(SoftmaxModels, name)
-        monkeypatch.setattr(
-            SoftmaxModels, name, lambda *args, plain=plain, **more: (passes.append(1), plain(*args, **more))[1]
-        )
+
+        def call(*args):
+            passes[name] += 1
+            return plain(*args)
+
+        return call
+
+    for name in passes:
+        monkeypatch.setattr(SoftmaxModels, name, counted(name))
     X, y = problem(22, n=600, d=8, k=5)
     gm.LogisticRegression(alphas=np.geomspace(1, 1e-5, 20)).fit(X, y)
-    assert 20 <= len(passes) <= 20 * 15
+    assert 20 <= passes["gradients"] <= 30
+    assert sum(passes.values()) <= 20 * 9
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4])
+def test_softmax_models_know_their_gradient_after_a_step(far):
+    """What a step changes beyond its Hessian, against gradients at both ends; and the losses of test rows."""
+    from gramian.solvers.softmax_models import SoftmaxModels, penalty
+
+    rng = np.random.default_rng(23)
+    X, y = problem(23, n=1500, d=4, k=3)
+    train, test = rng.random((2, len(y))), rng.random((2, len(y))) * (rng.random(len(y)) < 0.3)
+    rows = MemoryRows(X, y[:, None].astype(float), None)
+    models = SoftmaxModels(Problem(rows, L.Softmax(), P.L2(), 0.1, outputs=3), train, test)
+    theta, live = rng.standard_normal((2, 3, models.problem.p)), np.arange(2)
+    theta[:, :, -1] += far * (np.arange(3) == 1)  # exponentials of such predictions overflow
+    step = 0.1 * rng.standard_normal(theta.shape)
+    after = models.gradients(theta + step, live)[1]
+    value, before = models.gradients(theta, live)
+    curved = models._products(step, [panel.train.astype(np.float32)[:, None, :] for panel in models.panels])
+    linear = before + curved + penalty(models.problem, step)[1]
+    np.testing.assert_allclose(linear + models.neglected(live, step), after, atol=1e-6 * np.abs(after).max())
+    Z = np.vstack([panel.Z for panel in models.panels])
+    losses = np.array([L.Softmax().value(y.astype(float), Z @ one.T) for one in theta])
+    np.testing.assert_allclose(value - penalty(models.problem, theta)[0], (train * losses).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(models.test_losses(theta), (test * losses).sum(axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("data", ["overlap", "separable", "cancer", "three", "wine", "heavy tails", "weights"])

@@ -27,10 +27,10 @@ def nearest(known: Iterable[float], alpha: float) -> float:
     return min(known, key=lambda other: abs(np.log(other / alpha)))
 
 
-def foretold(known: dict[float, Floats], alpha: float) -> Floats:
-    """Where a path of solutions leads: a parabola in log alpha through those that are nearest."""
+def foretold(known: dict[float, Floats], alpha: float, points: int = 3) -> Floats:
+    """Where a path of solutions leads: a polynomial in log alpha through the `points` that are nearest."""
     away = sorted(known, key=lambda other: abs(np.log(other / alpha)))
-    some = [a for a in away[:3] if max(a / alpha, alpha / a) <= NEAR**2]
+    some = [a for a in away[:points] if max(a / alpha, alpha / a) <= NEAR**2]
     if max(alpha / away[0], away[0] / alpha) > NEAR or len(some) < 2:
         return known[away[0]]
     x, at = np.log(some), np.log(alpha)

@@ -4,24 +4,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.selection.fold_newton import SETTLED
-from gramian.selection.fold_passes import foretold, nearest
+from gramian.selection.fold_passes import NEAR, foretold, nearest
 from gramian.selection.splits import Plan
 from gramian.solvers.newton import ENOUGH
+from gramian.solvers.newton_cg import Product
 from gramian.solvers.problem import Problem
 from gramian.solvers.softmax_models import SoftmaxModels
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MOST_PASSES = 60
-FORCING = 0.1
-MORE_INNER = 8  # inner iterations beyond those of a new Hessian that are worth another
+POINTS = 5  # of the path that a start is extrapolated from
+FORCING = 0.1  # part of a gradient that a step may leave
+FINEST = 0.3  # of what is settled, that a step need not go below
+NEARBY = 0.03  # length of a step, as SETTLED is, with which what its Hessian neglects is small
+FAST = 0.3  # of the gradient left by another step with the same Hessian
+MORE_STEPS = 3  # with the same Hessian
 
 
 class FoldSoftmax:
     """Newton's method for a path of alphas and several classes, all training parts at once.
 
     Directions are found by conjugate gradients for all models together, each product with X serving all of them. They
-    share one preconditioner, the Hessian of all rows factorised at each alpha, taken anew when it has grown slow. The
-    gradient of a part is its own, so what it converges to is its own optimum.
+    share one preconditioner, the Hessian of all rows factorised at each alpha, taken anew when the products beyond
+    those of a new one have cost as much. The gradient of a part is its own, so what it converges to is its own optimum:
+    near it the gradient after a step is the one before, what the Hessian says of the step, and what that neglects.
     """
 
     def __init__(self, problem: Problem, plans: list[Plan]) -> None:
@@ -53,7 +60,9 @@ class _Path:
         self.zero = np.repeat(problem.zero()[None], len(train), axis=0)
         self.known: dict[float, Floats] = {}
         self.level = np.full(len(train), np.inf)  # objectives without coefficients: none at an optimum is above it
-        self.base, self.slow = 0, True  # inner iterations with a new Hessian; whether it is worth another
+        self.bent, self.fresh = np.inf, False  # alpha of the Hessian, and whether it was new at the last alpha
+        self.products, self.decades = 0, 0.0  # at the last alpha: products with X, and digits that they brought
+        self.least, self.spare = 1.0, 0.0  # products for a digit with a new Hessian; those beyond it since
 
     @classmethod
     def of(cls, problem: Problem, plan: Plan) -> "_Path | None":
@@ -77,13 +86,13 @@ class _Path:
         """The validation losses of the optima at alpha."""
         models = self.models
         models.problem = models.problem.with_alpha(alpha)
-        theta = start = foretold(self.known, alpha) if self.known else self.zero
+        theta = start = foretold(self.known, alpha, POINTS) if self.known else self.zero
         count = len(theta)
-        scores, live, inner = np.empty(count), np.arange(count), 0
-        base, step, solve, fresh = theta, np.zeros_like(theta), None, False
+        live, solve = np.arange(count), None
+        base, step = theta, np.zeros_like(theta)
         length, before, slope = np.ones(count), np.full(count, np.inf), np.zeros(count)
         for _ in range(MOST_PASSES):
-            value, judged, g = models.gradients(theta[live], live)
+            value, g = models.gradients(theta[live], live)
             if not self.known and theta is self.zero:
                 self.level = value * (1.0 + 1e-9)
             if theta is start and (value > self.level).any():  # led astray: from the nearest alpha then
@@ -100,28 +109,68 @@ class _Path:
                 theta[back] = base[back] + length[back][:, None, None] * step[back]
                 continue
             if solve is None:
-                fresh = models.joint and self.slow
-                if fresh:
-                    models.bend()
-                solve = models.preconditioner(theta[0])
+                solve = self._preconditioner(alpha, theta[0])
                 if solve is None:
                     return None
             z = solve(g)
-            scores[live] = judged
-            going = (g * z).sum(axis=(1, 2)) > SETTLED**2 * value
+            energy = (g * z).sum(axis=(1, 2))
+            settled = SETTLED**2 * value
+            going = energy > settled
             if not going.any():
                 break
             models.keep(going)
-            live, g, z = live[going], g[going], z[going]
-            x, products = models.directions(live, g, z, solve, FORCING)
-            inner += products
+            live, value, settled = live[going], value[going], settled[going]
+            x, done = self._steps(live, g[going], z[going], energy[going], value, solve)
             base, step = theta, np.zeros_like(theta)
             step[live] = x
-            before[live], length[live], slope[live] = value[going], 1.0, (g * x).sum(axis=(1, 2))
+            before[live], length[live], slope[live] = value, 1.0, np.minimum((g[going] * x).sum(axis=(1, 2)), 0.0)
             theta = base + step
+            if done.all():
+                break
+            models.keep(~done)
+            live = live[~done]
         else:
             return None
         self.known[alpha] = theta
-        self.base = inner if fresh else self.base
-        self.slow = inner > self.base + MORE_INNER
-        return scores[1:]
+        return models.test_losses(theta)[1:]
+
+    def _steps(
+        self, live: Ints, g: Floats, z: Floats, energy: Floats, value: Floats, solve: Product
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Newton steps with the Hessian where they begin, and which end, as the gradient there says, at an optimum."""
+        x, linear, neglected = np.zeros_like(g), g, np.zeros_like(g)
+        near = np.zeros(len(g), dtype=bool)
+        close = bool((energy <= NEARBY**2 * value).all())
+        for _ in range(MORE_STEPS):
+            length = np.sqrt(np.maximum(energy, 1e-300) / value)
+            forcing = np.minimum(length, FORCING)  # what is neglected grows with the square of the length
+            forcing = np.clip(FINEST * SETTLED / length, forcing, FINEST)
+            enough = np.where(near, np.inf, forcing**2 * energy)
+            s, left, products = self.models.directions(live, linear + neglected, z, solve, enough)
+            self.products += products
+            self.decades -= float(np.log10(forcing[~near].min()))
+            x += s
+            if not close:
+                break
+            linear = left - neglected
+            neglected = self.models.neglected(live, x)
+            z = solve(linear + neglected)
+            last, energy = energy, ((linear + neglected) * z).sum(axis=(1, 2))
+            near = energy <= SETTLED**2 * value
+            if near.all() or not (energy <= FAST**2 * last)[~near].all():
+                break
+        return np.where(near[:, None, None], x - z, x), near
+
+    def _preconditioner(self, alpha: float, theta: Floats) -> Product | None:
+        """The Hessian of all rows at the nearest alpha, or here where products have grown many with that one."""
+        models = self.models
+        if models.joint:
+            if self.fresh:
+                self.least = self.products / self.decades if len(self.known) > 1 and self.decades else 1.0
+            self.spare += max(self.products - self.least * self.decades, 0.0)
+            self.products, self.decades = 0, 0.0
+            self.fresh = self.spare >= models.hessian_cost or max(alpha / self.bent, self.bent / alpha) > NEAR
+            if self.fresh:
+                models.bend()
+                self.spare, self.bent = 0.0, alpha
+        return models.preconditioner(theta)

@@ -22,6 +22,8 @@ MOST_JOINT = 1500  # coefficients whose Hessian of all rows is formed and factor
 MOST_KEPT = 2**24  # numbers in the products of columns that are kept
 PANEL = 1024  # rows worked on at once
 MOST_INNER = 60
+MAX_EXPONENT = 300.0  # sums of exponentials neither overflow nor vanish
+ELEMENTWISE = 50  # operations of a product with X that take as long as what else is done with each prediction
 RAISED = 1e-5  # of the diagonal, in single precision
 
 
@@ -34,13 +36,12 @@ def stackable(problem: Problem) -> bool:
 
 @dataclass(eq=False)
 class _Panel:
-    """Some rows, their classes, and their weights in each model (M, n): to train with, and to judge by."""
+    """Some rows, their classes, and their weights in each model (M, n)."""
 
     Z: Floats  # (n, p)
     single: Singles
     codes: Ints
     train: Floats
-    test: Floats
     pairs: Singles | None = None  # products of two columns of Z
     P: Any = None  # probabilities (M, m, n) where the last gradient was taken
 
@@ -68,50 +69,97 @@ class SoftmaxModels:
             Z = problem.standard(problem.prepared(X[some]))
             single = Z.astype(np.float32)
             pairs = _pairs(single) if kept else None
-            return _Panel(Z, single, self.codes[some], train[:, some], test[:, some], pairs)
+            return _Panel(Z, single, self.codes[some], train[:, some], pairs)
 
         self.panels: list[_Panel] = parallel_map(panel_of, range(0, n, PANEL))
+        ones = np.eye(problem.m)
+        targets = parallel_map(lambda panel: (panel.train[:, None] * ones[:, panel.codes]) @ panel.Z, self.panels)
+        self.targets = np.asarray(sum(targets))  # (M, m, p): of the gradients, what the targets add
+        self.X, self.test = X, test
+        used = [(model, np.flatnonzero(row)) for model, row in enumerate(test)]
+        size = PANEL * len(train)
+        self.tests = [(model, rows[i : i + size]) for model, rows in used for i in range(0, len(rows), size)]
 
-    def gradients(self, theta: Floats, live: Ints) -> tuple[Floats, Floats, Floats]:
-        """Of the models `live` at θ: the training loss, the loss of the rows they are judged by, and the gradient."""
+    def test_losses(self, theta: Floats) -> Floats:
+        """The loss of the rows that each model is judged by."""
+
+        problem = self.problem
+
+        def of_part(part: tuple[int, Ints]) -> float:
+            model, index = part
+            f = problem.predictions(problem.prepared(self.X[index]), theta[model]).T
+            f -= f.max(axis=0)
+            own = f[self.codes[index], np.arange(len(index))]
+            return float((np.log(np.exp(f).sum(axis=0)) - own) @ self.test[model, index])
+
+        losses = np.zeros(len(theta))
+        for (model, _), loss in zip(self.tests, parallel_map(of_part, self.tests), strict=True):
+            losses[model] += loss
+        return losses
+
+    def gradients(self, theta: Floats, live: Ints) -> tuple[Floats, Floats]:
+        """Of the models `live` at θ: the training loss and its gradient."""
         count, m, p = theta.shape
         flat = theta.reshape(count * m, p)
 
-        def of_panel(panel: _Panel) -> tuple[Floats, Floats, Floats]:
-            f = (flat @ panel.Z.T).reshape(count, m, -1)
-            f -= f.max(axis=1, keepdims=True)
-            rows = np.arange(f.shape[2])
-            own = f[:, panel.codes, rows]
+        def of_panel(panel: _Panel) -> tuple[Floats, Floats]:
+            f = flat @ panel.Z.T
+            n = f.shape[1]
+            own = f.reshape(count, m * n).take(panel.codes * n + np.arange(n), axis=1)
+            f = f.reshape(count, m, n)
+            top = f.max(axis=1)
+            if not np.abs(top).max() < MAX_EXPONENT:
+                f -= top[:, None]
+                own -= top
             np.exp(f, out=f)
             total = f.sum(axis=1)
-            loss = np.log(total)
-            loss -= own
-            f /= total[:, None, :]
+            f *= (1.0 / total)[:, None]
             panel.P = f.astype(np.float32)
-            f[:, panel.codes, rows] -= 1.0
             train = panel.train[live]
-            f *= train[:, None, :]
-            g = (f.reshape(count * m, -1) @ panel.Z).reshape(count, m, p)
-            return (loss * train).sum(axis=1), (loss * panel.test[live]).sum(axis=1), g
+            f *= train[:, None]
+            g = f.reshape(count * m, n) @ panel.Z
+            return ((np.log(total) - own) * train).sum(axis=1), g.reshape(count, m, p)
 
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is refused by its value
             found = parallel_map(of_panel, self.panels)
-        value, judged, g = (sum(part) for part in zip(*found, strict=True))
+        value, g = (sum(part) for part in zip(*found, strict=True))
         square, slope = penalty(self.problem, theta)
-        return value + square, judged, g + slope
+        return value + square, g - self.targets[live] + slope
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
         """Go on with some of the models that the last gradients were of."""
-        for panel in self.panels:
+        for panel in self.panels if not chosen.all() else []:
             panel.P = panel.P[chosen]
 
-    def directions(self, live: Ints, g: Floats, z: Floats, solve: Any, forcing: Any) -> tuple[Floats, int]:
-        """−H⁻¹g of the models by conjugate gradients, where z = M⁻¹g, and the number of products it took."""
+    def neglected(self, live: Ints, x: Floats) -> Floats:
+        """The gradients at θ + x less g + Hx: probabilities p become p eᶜ / Σ p eᶜ where predictions change by c."""
+        count, m, p = x.shape
+        flat = x.reshape(count * m, p).astype(np.float32)
+
+        def of_panel(panel: _Panel) -> Floats:
+            c = (flat @ panel.single.T).reshape(count, m, -1)
+            c -= np.einsum("kmn,kmn->kn", panel.P, c)[:, None]
+            change = np.expm1(c)
+            mean = np.einsum("kmn,kmn->kn", panel.P, change)[:, None]
+            change -= mean
+            change /= 1.0 + mean
+            change -= c
+            change *= panel.P
+            change *= panel.train[live].astype(np.float32)[:, None, :]
+            return np.asarray(change.reshape(count * m, -1) @ panel.single, dtype=np.float64).reshape(count, m, p)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(sum(parallel_map(of_panel, self.panels)))
+
+    def directions(self, live: Ints, g: Floats, z: Floats, solve: Any, enough: Floats) -> tuple[Floats, Floats, int]:
+        """−H⁻¹g of the models by conjugate gradients, where z = M⁻¹g: g + Hx there, and the number of products.
+
+        They end where the residual r has rᵀM⁻¹r ≤ `enough`.
+        """
         energy = (g * z).sum(axis=(1, 2))
         x, r, direction = np.zeros_like(g), -g, -z
-        enough = np.square(forcing) * energy
         weights = [panel.train[live].astype(np.float32)[:, None, :] for panel in self.panels]
-        going = energy > 0
+        going = energy > enough
         inner = 0
         while going.any() and inner < MOST_INNER:
             inner += 1
@@ -125,7 +173,7 @@ class SoftmaxModels:
             last, energy = energy, (r * z).sum(axis=(1, 2))
             going &= energy > enough
             direction = z + (energy / np.where(last > 0, last, 1.0))[:, None, None] * direction
-        return x, inner
+        return x, -r, inner
 
     def _products(self, v: Floats, weights: list[Singles]) -> Floats:
         """Hv of the loss of every model."""
@@ -143,6 +191,13 @@ class SoftmaxModels:
         return np.asarray(sum(parallel_map(of_panel, range(len(self.panels)))))
 
     # the preconditioner: that of the first model, in all classes but the last, whose coefficients are minus their sum
+
+    @property
+    def hessian_cost(self) -> float:
+        """What forming and factorising the joint Hessian costs, in products with those of all models."""
+        m, p, n, models = self.problem.m, self.problem.p, self.problem.rows.n, len(self.test)
+        formed = n * m * (m - 1) / 2 * p * p + ((m - 1) * p) ** 3 / 3
+        return formed / (n * models * m * (4 * p + ELEMENTWISE))
 
     def bend(self) -> None:
         """Take the Hessian of the loss of the first model where the last gradients were: (q, p, q, p)."""
