@@ -425,6 +425,19 @@ def test_passes_of_several_classes_are_few(monkeypatch):
     assert sum(passes.values()) <= 20 * 9
 
 
+@pytest.mark.parametrize(("penalty", "most"), [("l2", 65), ("l1", 96)])
+def test_passes_of_two_classes_are_few(penalty, most, monkeypatch):
+    """Starts and last steps are foretold: three passes an alpha, and five where coefficients are zero."""
+    from gramian.selection.fold_passes import FoldPasses
+
+    passes, plain = [], FoldPasses.sums
+    monkeypatch.setattr(FoldPasses, "sums", lambda *args: (passes.append(1), plain(*args))[1])
+    X, y = problem(24, n=3000, d=20)
+    top = 0.1 if penalty == "l1" else 1.0
+    gm.LogisticRegression(penalty=penalty, alphas=np.geomspace(top, top * 1e-3, 20)).fit(X, y)
+    assert 20 <= len(passes) <= most
+
+
 @pytest.mark.parametrize("far", [0.0, 1e4])
 def test_softmax_models_know_their_gradient_after_a_step(far):
     """What a step changes beyond its Hessian, against gradients at both ends; and the losses of test rows."""

@@ -18,7 +18,15 @@ LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it cam
 MOST_PAIRS = 8
 SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
 ROUGHLY = 1e-2  # the same where scores are only compared with those of other kernels
+LAST = 3e-5  # the same of a last step that is known to leave less: the square is nothing against the loss
+CAUTION = 10.0  # times the rate at which steps were seen to shrink
 PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its own
+
+
+def near_optimum(fall: Floats, rate: Floats, loss: Floats, settled: float) -> NDArray[np.bool_]:
+    """Which models a step with slope gᵀδ = `fall` brings to their optimum, by the rate at which slopes have shrunk."""
+    small = np.abs(fall) <= max(settled, LAST) ** 2 * loss
+    return np.asarray(small & (np.abs(fall) * np.minimum(rate, 1.0) <= settled**2 * loss))
 
 
 class FoldNewton(FoldSearch):
@@ -73,6 +81,7 @@ class _Path:
         theta = foretold(self.known, alpha) if self.known else self.zero
         step, length, fall = theta - base, np.ones(len(base)), np.zeros(len(base))
         curvatures: list[Curvature] | None = None
+        rate = np.ones(len(base))
         before, last, renewed = np.full(len(self.train), np.inf), None, 0
         for _ in range(MOST_PASSES):
             want = self.hessians is None
@@ -111,8 +120,10 @@ class _Path:
                     curvatures[k] = curvatures[k].mended(s, change)
                     self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
             step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
+            whole, shrunk = (fall < 0) & (length == 1.0), fall
             fall, length = (g * step).sum(axis=1), np.ones(len(base))
-            near = np.abs(fall) <= self.settled**2 * (np.abs(loss) + penalty)
+            rate[whole] = CAUTION * np.abs(fall[whole] / shrunk[whole])
+            near = near_optimum(fall, rate, np.abs(loss) + penalty, self.settled)
             settled = (measure <= self.tol) | near
             if settled.all():
                 step[~near] = 0.0

@@ -26,6 +26,7 @@ BELOW = 0.7  # share of the cost of its absolute value that the slope of a zero 
 SLOW = 0.1  # of the expected decrease left by a step: its Hessian is no longer good enough
 INNER = 1e-2  # of the residual, that a minimum of a model leaves
 PREDICTED = 0.1  # the same where a start is looked for
+EVEN = 2.0  # a ratio of two steps in log alpha, the longer over the one before
 FLAT = 1e-9  # of the mean slope of the loss: where nothing curves, what a gradient may be
 
 
@@ -68,6 +69,7 @@ class _Path:
         self.problem, self.count = problem, len(self.passes.train)
         self.known: dict[float, Floats] = {}
         self.slopes: dict[float, Floats] = {}  # gradients of the loss at these solutions
+        self.starts: dict[float, tuple[float, Floats]] = {}  # which alpha was next to these, and where it led
         self.index: list[Ints] = []  # of each model: the numbers of θ that its Hessian is of
         self.hessians: list[Floats] = []
         self.own = False  # whether each model has the Hessian at its own θ
@@ -153,7 +155,14 @@ class _Path:
         theta = self.known[near]
         g = self.slopes[near] + model.slope(theta)
         left = np.abs(theta - model.prox(theta - g))
-        return model.within(theta + self._steps(model, np.arange(self.count), theta, g, left, PREDICTED)[0])
+        found = theta + self._steps(model, np.arange(self.count), theta, g, left, PREDICTED)[0]
+        self.starts[alpha] = near, found
+        if near in self.starts:  # what the last such start lacked, this one is expected to lack
+            before, start = self.starts[near]
+            ratio = np.log(near / alpha) / np.log(before / near)
+            better = found + ratio**2 * (theta - start) if 0 < ratio <= EVEN else found
+            found = np.where((start != 0) & (better * found > 0), better, found)
+        return model.within(found)
 
     def _outside(self, live: Ints, left: Floats) -> Floats:
         """What is left of the conditions of optimality beyond the numbers that the Hessians are of."""
