@@ -679,12 +679,13 @@ def test_conjugate_gradients_give_the_same_bits_for_any_threads(monkeypatch):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_folds_of_kernel_ridge_equal_refits(intercept, weighted):
+@pytest.mark.parametrize("count", [4, 12])  # each made tridiagonal by itself; from one eigendecomposition
+def test_folds_of_kernel_ridge_equal_refits(intercept, weighted, count):
     rng = np.random.default_rng(4)
     Z = rng.standard_normal((43, 2))
     T = np.column_stack([np.sin(Z[:, 0]), Z[:, 1]]) + 0.1 * rng.standard_normal((43, 2))
     w = rng.uniform(0.2, 3.0, 43) if weighted else None
-    kernel, folds = RBF(1.3), KFold(4, shuffle=True, random_state=0)
+    kernel, folds = RBF(1.3), KFold(count, shuffle=True, random_state=0)
     alphas = [1.0, 1e-2, 1e-4]
     model = gm.Ridge(kernel=kernel, alphas=alphas, cv=folds, fit_intercept=intercept).fit(Z, T, sample_weight=w)
     for s, (train, test) in enumerate(folds.split(Z)):
@@ -704,6 +705,49 @@ def test_folds_of_kernel_ridge_equal_refits(intercept, weighted):
     train, test = next(apart.split(Z))
     again = gm.Ridge(1e-2, kernel=kernel, fit_intercept=intercept).fit(Z[train], T[train])
     np.testing.assert_allclose(model.scores_.folds[1, 0], ((again.predict(Z[test]) - T[test]) ** 2).mean(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 90])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_tridiagonal_matrix_gives_every_alpha(n, intercept):
+    from gramian.solvers.kernel_tridiagonal import TridiagonalPath
+
+    rng = np.random.default_rng(n)
+    K, Y, w = RBF(1.0)(rng.standard_normal((n, 3))), rng.standard_normal((n, 2)), rng.uniform(0.2, 3.0, n)
+    lams = np.array([10.0, 1e-3, 1e-6, 1e-20])
+    with gm.threads(1):
+        beta, b = TridiagonalPath(K.copy(), Y, w, intercept).at(lams)
+    for i, lam in enumerate(lams[:3]):
+        M = K + np.diag(lam / w)
+        np.testing.assert_allclose(M @ beta[:, i] + b[i], Y, atol=1e-8)
+        np.testing.assert_allclose(beta[:, i].sum(axis=0) if intercept else b[i], 0.0, atol=1e-8)
+    assert np.isnan(beta[:, 3]).all()  # rounding
+
+
+def test_a_symmetric_matrix_is_made_tridiagonal():
+    from gramian.solvers.lapack import times_reflectors, tridiagonalize
+
+    A = np.random.default_rng(0).standard_normal((60, 60))
+    A = A + A.T
+    S, Q = np.asfortranarray(A.copy()), np.eye(60, order="F")
+    diagonal, beside, scales = tridiagonalize(S)
+    T = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+    times_reflectors(S, scales, Q)
+    np.testing.assert_allclose(Q @ T @ Q.T, A, atol=1e-12)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(60), atol=1e-13)
+    turned = np.asfortranarray(A.copy())
+    times_reflectors(S, scales, turned, transposed=True)
+    np.testing.assert_allclose(turned, Q.T @ A, atol=1e-12)
+
+
+def test_folds_of_kernel_ridge_give_the_same_bits_for_any_threads():
+    X, y = wave(3, 300)
+    found = []
+    for count in (1, 2, 4):
+        with gm.threads(count):
+            found.append(gm.Ridge(kernel="rbf").fit(X, y).scores_.folds)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_logistic_kernels_are_judged_nearly_as_exact_fits_judge_them():

@@ -12,6 +12,7 @@ from gramian.kernels.pivots import pivots
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.scores import Scores
 from gramian.solvers.kernel_ridge import Factor, KernelPath, dual_of, last_left_out
+from gramian.solvers.kernel_tridiagonal import TridiagonalPath
 
 Floats = NDArray[np.float64]
 Losses = Callable[[Floats], tuple[Floats, Floats | None]]
@@ -24,6 +25,7 @@ RANK = 400  # of a factor of the kernel matrix
 LITTLE = 10.0  # times alpha: what a factor may leave out of the mean of k(x, x)
 STEP = 2.0  # by which alpha is moved where more rows are judged than it was chosen for
 TRIES = 3
+EIGEN = 4.0  # times n³: what an eigendecomposition and its folds cost in the time of tridiagonal reductions
 ROUNDING = 1e-13  # of the largest eigenvalue: with a smaller λ folds are fitted one by one
 
 
@@ -158,10 +160,46 @@ class Trial:
             whole = KernelPath(Y, weight, intercept, K=K, F=F)
             return lambda alphas: (np.array([(m**2).mean(axis=1) for m in whole.missed(alphas * scale)]), weight)
 
-        if F is None and all(len(train) + len(test) == len(Y) for train, test in splits):
-            return self._losses_of_folds(KernelPath(Y, weight, intercept, K=K), K, splits, scale)
+        if F is not None:
+            return self._losses_of_refits(Y, weight, splits, scale, K, F)
 
-        return self._losses_of_refits(Y, weight, splits, scale, K, F)
+        partition = all(len(train) + len(test) == len(Y) for train, test in splits)
+        if partition and sum(len(train) ** 3 for train, _ in splits) > EIGEN * len(Y) ** 3:
+            return self._losses_of_folds(KernelPath(Y, weight, intercept, K=K), K, splits, scale)
+        return self._losses_of_parts(Y, weight, splits, scale, K)
+
+    def _losses_of_parts(self, Y: Floats, weight: Floats, splits: Any, scale: float, K: Floats) -> Losses:
+        """Losses of folds, the training part of each made tridiagonal; where λ is rounding beside K, by refits."""
+
+        def begun(pair: tuple[Any, Any]) -> TridiagonalPath:
+            train = pair[0]
+            return TridiagonalPath(K[train][:, train], Y[train], weight[train], self.intercept)
+
+        with single_threaded_blas():
+            paths = parallel_map(begun, splits)
+        refits = cache(lambda: self._losses_of_refits(Y, weight, splits, scale, K, None))
+
+        def losses(alphas: Floats) -> tuple[Floats, Floats | None]:
+            def one(number: int) -> Floats:
+                train, test = splits[number]
+                beta, b = paths[number].at(alphas * (scale * float(weight[train].sum())))
+                f = K[test][:, train] @ beta.reshape(len(train), -1)
+                missed = Y[test][:, None, :] - f.reshape(len(test), *b.shape) - b
+                share = weight[test] / (weight[test].sum() * Y.shape[1])
+                return np.asarray(share @ (missed * missed).sum(axis=2))
+
+            with single_threaded_blas():
+                table = np.column_stack(parallel_map(one, range(len(splits))))
+            return self._without_gaps(table, alphas, refits), None
+
+        return losses
+
+    @staticmethod
+    def _without_gaps(table: Floats, alphas: Floats, refits: Callable[[], Losses]) -> Floats:
+        """Losses (A, K), of alphas that rounding has left without them by refits."""
+        for a in np.flatnonzero(~np.isfinite(table).all(axis=1)):
+            table[a] = refits()(alphas[a : a + 1])[0][0]
+        return table
 
     def _losses_of_folds(self, whole: KernelPath, K: Floats, splits: Any, scale: float) -> Losses:
         """Losses of folds from one decomposition of all rows; where λ is rounding beside K, by refits."""
@@ -185,9 +223,7 @@ class Trial:
 
             with single_threaded_blas():
                 table = np.array(parallel_map(one, [float(alpha) for alpha in alphas]))
-            for a in np.flatnonzero(~np.isfinite(table).all(axis=1)):
-                table[a] = refits()(alphas[a : a + 1])[0][0]
-            return table, None
+            return self._without_gaps(table, alphas, refits), None
 
         return losses
 
@@ -196,12 +232,12 @@ class Trial:
         intercept = self.intercept
 
         def path(train: Any) -> KernelPath:
-            inner = None if F is not None else K[np.ix_(train, train)]
+            inner = None if F is not None else K[train][:, train]
             return KernelPath(Y[train], weight[train], intercept, K=inner, F=None if F is None else F[train])
 
         def one(path: KernelPath, train: Any, test: Any, alpha: float) -> float:
             beta, b = path.at(alpha)
-            f = K[np.ix_(test, train)] @ beta if F is None else F[test] @ (F[train].T @ beta)
+            f = K[test][:, train] @ beta if F is None else F[test] @ (F[train].T @ beta)
             return float(np.average(((Y[test] - f - b) ** 2).mean(axis=1), weights=weight[test]))
 
         paths = [path(train) for train, _ in splits]
