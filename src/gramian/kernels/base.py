@@ -4,6 +4,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from numbers import Number, Real
 from typing import TYPE_CHECKING, Any
 
@@ -336,7 +337,7 @@ class Kernel(ABC):
         return f"{type(self).__name__}({', '.join(shown)})", ATOM
 
     def _parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {name: getattr(self, name) for name in _parameter_names(type(self))}
 
     def _refuse_unknown(self, names: Any) -> None:
         known = self._parameters()
@@ -380,6 +381,11 @@ def _fill(out: Floats, kernel: Kernel, A: Any, B: Any, *, mirrored: bool) -> Non
             out[stop:, start:stop] = out[start:stop, stop:].T
 
     parallel_map(panel, range(0, n, step))
+
+
+@cache
+def _parameter_names(kind: type) -> tuple[str, ...]:
+    return tuple(inspect.signature(kind).parameters)
 
 
 def _is_number(value: Any) -> bool:

@@ -20,7 +20,7 @@ from gramian.solvers.kernel_ridge import Factor, KernelPath, Singular, dual_of
 Floats = NDArray[np.float64]
 ROUNDS = 5
 MOST_ROWS = 2000  # that a metric is learned from
-SEARCHED = 600  # of them, by which its scale and alpha are chosen in every round
+SEARCHED = 450  # of them, by which its scale and alpha are chosen in every round
 FOLDS = 3  # by which the number of rounds is chosen
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])  # of the root mean square distance, in the first round
 NEAR = np.array([0.5, 1.0, 2.0])  # of the scale of the round before
