@@ -21,6 +21,7 @@ ROUGHLY = 1e-2  # the same where scores are only compared with those of other ke
 LAST = 3e-5  # the same of a last step that is known to leave less: the square is nothing against the loss
 CAUTION = 10.0  # times the rate at which steps were seen to shrink
 PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its own
+FAST_OWN = 0.3  # of the gradient left by a step with its own Hessian of a small table: good enough for the next
 
 
 def near_optimum(fall: Floats, rate: Floats, loss: Floats, settled: float) -> NDArray[np.bool_]:
@@ -34,8 +35,8 @@ class FoldNewton(FoldSearch):
 
     The Hessian of a training part is taken at the solution of all rows, where the Hessians of the atoms add up; its
     gradient is its own, so what it converges to is its own optimum. One Hessian serves every part and as many alphas as
-    it makes converge fast: what is left are passes for gradients, each serving every part. Where that is slow, every
-    part gets its own.
+    it makes converge fast: what is left are passes for gradients, each serving every part. Where that is slow, and on
+    small tables, where a pass costs little beside the factors of Hessians, every part gets its own.
     """
 
     tol: float = 1e-6
@@ -68,6 +69,8 @@ class _Path:
     def __init__(self, problem: Problem, passes: FoldPasses, tol: float, settled: float) -> None:
         self.problem, self.passes, self.tol, self.settled = problem, passes, tol, settled
         self.train, self.test = self.passes.train, self.passes.test
+        small = self.passes.table is not None
+        self.patience, self.fast = (-1, FAST_OWN) if small else (PATIENCE, FAST)
         self.zero = np.repeat(problem.zero(), len(self.train), axis=0)
         self.hessians: Floats | None = None  # (atoms, 1 or M, p, p)
         self.pairs: list[list[tuple[Floats, Floats]]] = [[] for _ in self.train]  # steps, and what they did to the loss
@@ -85,7 +88,7 @@ class _Path:
         before, last, renewed = np.full(len(self.train), np.inf), None, 0
         for _ in range(MOST_PASSES):
             want = self.hessians is None
-            curved = None if not want else theta[:1] if renewed <= PATIENCE else theta
+            curved = None if not want else theta[:1] if renewed <= self.patience else theta
             sums = self.passes.sums(problem, theta, curved)
             weights = sums.weights
             total = self.train @ weights
@@ -131,7 +134,7 @@ class _Path:
                 values += self._change(sums.gradients, step)
                 with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                     return np.asarray(np.einsum("ka,ak->k", self.test, values[:, 1:]) / (self.test @ weights))
-            if ((measure > FAST * before) & ~settled).any():
+            if ((measure > self.fast * before) & ~settled).any():
                 self.hessians = None  # slow: the next pass brings new ones
             before, last = measure, g
             step[settled], fall[settled] = 0.0, 0.0
@@ -156,9 +159,14 @@ class _Path:
         """Of every model at this alpha: the Hessian of its atoms, and what earlier steps have shown of its loss."""
         assert self.hessians is not None
         found = []
-        for k, (part, weight, pairs) in enumerate(zip(self.train, total, self.pairs, strict=True)):
-            own = self.hessians[:, min(k, self.hessians.shape[1] - 1)]
-            curvature = Curvature(np.tensordot(part, own, axes=1) / weight + problem.bend)
+        share = self.train / total[:, None]
+        if self.hessians.shape[1] == 1:
+            sums = np.tensordot(share, self.hessians[:, 0], axes=1)
+        else:
+            sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
+        sums += problem.bend
+        for H, pairs in zip(sums, self.pairs, strict=True):
+            curvature = Curvature(H)
             for s, change in pairs:
                 curvature = curvature.mended(s, change + problem.bend @ s)
             found.append(curvature)
