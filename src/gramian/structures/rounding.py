@@ -63,14 +63,24 @@ def signed(vectors: Floats) -> Floats:
 
 def zero_on_structure(losses: Floats, away: Floats, center: Floats) -> Floats:
     """Squared distances, zero where they are the rounding of a row on the structure, `away` from its centre."""
-    squares = np.einsum("ij,ij->i", away, away) + float(center @ center)
-    return np.where(losses <= ON_STRUCTURE**2 * squares, 0.0, losses)
+    farthest = max(float(away.max(initial=0.0)), -float(away.min(initial=0.0)))
+    bound = ON_STRUCTURE**2 * (away.shape[1] * farthest**2 + float(center @ center))
+    near = np.flatnonzero(losses <= bound)
+    if len(near):
+        squares = np.einsum("ij,ij->i", away[near], away[near]) + float(center @ center)
+        losses[near[losses[near] <= ON_STRUCTURE**2 * squares]] = 0.0
+    return losses
 
 
 def first_least(costs: Any) -> Ints:
     """The column of the least cost of each row, the first of those within rounding of it."""
-    least = costs.min(axis=1, keepdims=True)
-    return np.asarray((costs <= least + TIE * np.abs(least)).argmax(axis=1))
+    by_column = np.ascontiguousarray(costs.T)  # k is small: reductions over columns are many times as fast
+    least = by_column.min(axis=0)
+    limit = least + TIE * np.abs(least)
+    found = np.zeros(len(costs), dtype=np.int64)
+    for j in range(len(by_column) - 1, -1, -1):
+        found[by_column[j] <= limit] = j
+    return found
 
 
 def clearly_less(value: float, best: float) -> bool:
