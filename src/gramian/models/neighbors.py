@@ -69,9 +69,10 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
 
     Notes
     -----
-    The fitted model holds the rows. A query costs O(n d): lower bounds of all distances from one product in single
-    precision, then distances in float64 from differences for the rows that may be nearest; or about O(log n) by a tree,
-    where columns are few. Choosing k asks once for the neighbours of every row; their running totals score every k.
+    The fitted model holds the rows. A query costs O(n d): lower bounds of distances from a product in single precision,
+    then distances in float64 from differences for the rows that may be nearest; or about O(log n) by a tree, where
+    columns are few. Of 8192 dense rows or more, cells that are farther than the nearest found are left out.
+    Choosing k asks once for the neighbours of every row; their running totals score every k.
     Blocks of queries keep memory within 64 MB a thread beside the rows.
 
     Weights are counts: a row of weight 2 is two neighbours at one distance, and of the last neighbour only the part
