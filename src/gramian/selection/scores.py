@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 RULES = ("best", "one_se")
 NOTHING = 1e-9
-TIED = 1e-8  # relative difference of losses that solvers may leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def scores_of(alphas: Floats, folds: Floats, rule: str, weights: Any = None) -> 
     # Losses that are nothing against the largest are equal, and of equal ones the strongest penalty is best.
     least = mean.min()
     nothing = NOTHING * mean.max() if least >= 0 else least  # likelihoods may be negative
-    best = int(np.flatnonzero(mean <= max(least + TIED * abs(least), nothing))[0])
+    best = int(np.flatnonzero(mean <= max(least, nothing))[0])
     chosen = best
     if rule == "one_se":
         chosen = int(np.flatnonzero(mean <= mean[best] + se[best])[0])  # the strongest penalty within one error
