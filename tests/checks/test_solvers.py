@@ -363,7 +363,11 @@ BOUNDED = {
 }
 
 
-BOUNDED = (gm.penalties.NonNegative(), gm.penalties.NonNegative(gm.penalties.L1()), gm.penalties.Box(-0.3, 0.5))
+BOUNDED_PENALTIES = (
+    gm.penalties.NonNegative(),
+    gm.penalties.NonNegative(gm.penalties.L1()),
+    gm.penalties.Box(-0.3, 0.5),
+)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -380,7 +384,7 @@ def test_coefficients_keep_their_bounds_and_certificates_are_of_finite_values(lo
             if len(np.unique(y)) > 2
             else np.arange(len(y)) % 3.0
         )
-    for penalty in BOUNDED:
+    for penalty in BOUNDED_PENALTIES:
         problem = pairs.problem_of(loss, penalty, alpha, X, y, weight, intercept)
         fit = fit_problem(problem, warn=False, max_iter=100)
         parts = penalty.parts(X.shape[1])
