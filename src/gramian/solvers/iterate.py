@@ -57,6 +57,10 @@ class Method(ABC):
         """Whether the problem is one it solves."""
         return True
 
+    def toward(self, tol: float) -> "Method":
+        """The method where it ends at a tolerance: a step need not be more exact than that asks for."""
+        return self
+
     @abstractmethod
     def init(self, problem: Problem, start: Floats | None) -> State:
         """The first state, from a warm start where there is one."""
@@ -88,6 +92,7 @@ def run(
 
     A run that is `inner` to something larger leaves Ctrl-C to that.
     """
+    method = method.toward(tol)
     state = method.init(problem, start)
     history: History = [(0, state.value, state.measure)]
     best, iteration, interrupted, ended = state, 0, False, False

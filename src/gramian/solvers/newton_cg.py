@@ -1,7 +1,7 @@
 """Newton steps by conjugate gradients: no Hessian is formed, so columns and classes may be many."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,22 +14,49 @@ from gramian.rows import Block
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
 from gramian.solvers.problem import Point, Problem, smooth
+from gramian.solvers.single_rows import SingleHessian, SingleRows
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
 WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
+WORTH_SINGLE = 8  # the same in single precision, for many more rows than columns
+LARGEST_FORCING = 0.4  # part of a gradient that a step may leave
+SMALLEST_FORCING = 1e-4  # the least that is asked of products in single precision
+FINEST = 0.2  # of the tolerance, that a step need not lead below
+NEAR = 5.0  # of the tolerance: a step that leads there goes all the way
+OVERSOLVED = 0.5  # of what the Hessian of the last step neglected, that a step need not go below
+ROUNDED = 0.1  # part of a gradient that may be rounding of products in single precision
+RAISED = 1e-6  # of the diagonal of a Hessian in single precision
+STALE = 30  # products of a step after which its preconditioner is not kept
+
+
+@dataclass(frozen=True)
+class _Past:
+    """What earlier steps say of the next."""
+
+    first: float  # measure at the start
+    single: SingleRows | None  # a copy of the rows in single precision, for products
+    double: bool = False  # whether products are in double precision though there is a copy
+    spent: int = 0  # products so far
+    factor: Product | None = None  # a preconditioner that took a pass or more
+    inner: int = 0  # products of the last step
+    per_digit: float = 0.0  # products for a digit of the last direction
+    neglected: float | None = None  # part of the last gradient: what the Hessian did not say of the next
 
 
 @dataclass(frozen=True)
 class NewtonCG(Method):
     """Newton's direction by preconditioned conjugate gradients, only as exactly as the gradient is small.
 
-    Two products with X for a step of the inner iteration. The preconditioner is the Hessian of each output by itself
-    from a sample of the rows (up to 2000 columns), or the diagonal of the Hessian; that of one output is the diagonal
-    until as much was spent on products as the Hessian of all rows costs.
+    Two products with X for a step of the inner iteration: for dense rows of one output in single precision, from a
+    copy, for directions need no more; values and gradients are in double. The preconditioner is the Hessian of each
+    output by itself from a sample of the rows (up to 2000 columns), or the diagonal of the Hessian; that of one output
+    is the diagonal until as much was spent on products as the Hessian of all rows costs. A direction is as exact as
+    what the Hessian neglects (Eisenstat and Walker 1996, choice 1) and the tolerance make worthwhile.
     """
 
+    target: float = 0.0  # a measure below which no step need lead; the tolerance of the run, where it is zero
     name: ClassVar[str] = "Newton-CG"
     unit: ClassVar[str] = "Newton steps"
 
@@ -37,50 +64,108 @@ class NewtonCG(Method):
         """A loss and a penalty with gradients."""
         return smooth(problem)
 
+    def toward(self, tol: float) -> "NewtonCG":
+        return self if self.target else replace(self, target=tol)
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
-        return self._state(problem, problem.at(theta), None)
+        single = SingleRows.of(problem)
+        point = _at(problem, single, theta)
+        return self._state(problem, point, _Past(problem.measure(point), single))
 
     def step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
-        spent = state.more.get("spent", 0)
-        most = problem.p // WORTH - spent if _costly(problem) else 0
-        precondition = state.more.get("precondition")
-        if most > 0:
-            precondition = _by_diagonal(problem, point.theta)
-        elif precondition is None:
-            precondition = preconditioner(problem, point.theta)
-        first = state.more.get("first", state.measure)
-        forcing = min(0.1, np.sqrt(state.measure / max(first, 1e-300)))
-        product = hessian_product(problem, point.theta)
-        direction, inner = conjugate_gradients(
-            product, point.gradient, precondition, forcing, most if most > 0 else MOST_INNER
-        )
+        past: _Past = state.more["past"]
+        hessian = None if past.single is None or past.double else past.single.hessian(point.theta)
+        past = replace(past, double=hessian is None)
+        forcing = self._forcing(state.measure, past)
+        precondition, factor, most = self._preconditioner(problem, point, state.measure, past, hessian)
+        product = hessian_product(problem, point.theta) if hessian is None else hessian
+        direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, most)
+        size = float(np.linalg.norm(point.gradient))
+        if hessian is not None and hessian.error(direction) > ROUNDED * size:
+            exact = hessian_product(problem, point.theta)
+            change, r, more = conjugate_gradients(
+                exact, point.gradient + exact(direction), precondition, LARGEST_FORCING, most
+            )
+            direction, inner, past = direction + change, inner + more + 1, replace(past, double=True)
+        if hessian is not None and past.factor is not None and inner > _kept_for(_cost(problem, True)):
+            factor, past = None, replace(past, double=True)  # the Hessian had too few digits
+        past = replace(past, spent=past.spent + inner, factor=factor, inner=inner, neglected=None)
+        past = replace(past, per_digit=inner / max(-np.log10(forcing), 0.3))
         slope = float((point.gradient * direction).sum())
         length = 1.0
         for _ in range(HALVINGS):
-            trial = problem.at(point.theta + length * direction)
+            trial = _at(problem, past.single, point.theta + length * direction)
             if trial.value <= point.value + ENOUGH * length * slope:
-                found = self._state(problem, trial, None if most > 0 or inner > 30 else precondition)
-                found.more.update(first=first, spent=spent + inner)
-                return found
+                if length == 1.0:
+                    past = replace(past, neglected=float(np.linalg.norm(trial.gradient + r)) / size)
+                return self._state(problem, trial, past)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
                 if problem.measure(trial) < state.measure:
-                    return self._state(problem, trial, precondition)
+                    return self._state(problem, trial, past)
                 break
             length *= 0.5
+        if hessian is not None:  # not in double precision yet
+            return self._state(problem, point, replace(past, double=True, factor=None))
         return State(point.theta, point.value, state.measure, stuck=True, more=state.more)
 
+    def finish(self, problem: Problem, state: State) -> State:
+        """The state without the copy of the rows."""
+        return replace(state, more={"point": state.more["point"]})
+
+    def _forcing(self, measure: float, past: _Past) -> float:
+        """Part of the gradient that the next step may leave."""
+        forcing = np.sqrt(measure / max(past.first, 1e-300))
+        if past.neglected is not None:
+            forcing = OVERSOLVED * past.neglected
+        if forcing * measure <= NEAR * self.target:
+            forcing = 0.0  # one step, rather than two
+        least = max(FINEST * self.target / max(measure, 1e-300), 0.0 if past.double else SMALLEST_FORCING)
+        return float(min(max(min(forcing, LARGEST_FORCING), least), 0.5))
+
+    def _preconditioner(
+        self, problem: Problem, point: Point, measure: float, past: _Past, hessian: SingleHessian | None
+    ) -> tuple[Product, Product | None, int]:
+        """An approximate inverse of the Hessian, the one that is kept for later steps, and the most products with it.
+
+        Where the Hessian itself takes all rows, it is formed once the products spent would have paid for it, and those
+        that are expected until the end would too.
+        """
+        if not _costly(problem):
+            factor = past.factor
+            if factor is None or past.inner > STALE:
+                factor = preconditioner(problem, point.theta) if hessian is None else _by(hessian.diagonal())
+            return factor, factor, MOST_INNER
+        cost = _cost(problem, hessian is not None)
+        if past.factor is not None and past.inner <= _kept_for(cost):
+            return past.factor, past.factor, MOST_INNER
+        digits = float(np.log10(max(measure, 1e-300) / max(self.target, 1e-300)))
+        most = cost - past.spent
+        if past.inner and past.per_digit * digits < cost:
+            most = MOST_INNER
+        if most <= 0:
+            factor = preconditioner(problem, point.theta) if hessian is None else _factorised(hessian)
+            return factor, factor, MOST_INNER
+        if past.factor is not None:
+            return past.factor, past.factor, MOST_INNER
+        diagonal = hessian_diagonal(problem, point.theta) if hessian is None else hessian.diagonal()
+        return _by(diagonal), None, most
+
     @staticmethod
-    def _state(problem: Problem, point: Point, precondition: Product | None) -> State:
-        more = {"point": point, "precondition": precondition}
-        return State(point.theta, point.value, problem.measure(point), more=more)
+    def _state(problem: Problem, point: Point, past: _Past) -> State:
+        return State(point.theta, point.value, problem.measure(point), more={"point": point, "past": past})
+
+
+def _at(problem: Problem, single: SingleRows | None, theta: Floats) -> Point:
+    """The objective at θ, in double precision."""
+    return problem.at(theta) if single is None else single.point(theta)
 
 
 def conjugate_gradients(
     product: Product, gradient: Floats, precondition: Product, forcing: float, most: int = MOST_INNER
-) -> tuple[Floats, int]:
-    """−H⁻¹g to a relative residual of `forcing`, and the number of products it took."""
+) -> tuple[Floats, Floats, int]:
+    """x = −H⁻¹g to a relative residual of `forcing`, the residual −g − Hx, and the number of products it took."""
     x = np.zeros_like(gradient)
     r = -gradient
     z = precondition(r)
@@ -102,7 +187,7 @@ def conjugate_gradients(
         if energy <= enough:
             break
         direction = z + (energy / before) * direction
-    return (x if x.any() else precondition(-gradient)), inner
+    return (x if x.any() else precondition(-gradient)), r, inner
 
 
 def hessian_product(problem: Problem, theta: Floats) -> Product:
@@ -155,7 +240,7 @@ def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
     some = problem.some()
     if not _formed(problem):
-        return _by_diagonal(problem, theta)
+        return _by(hessian_diagonal(problem, theta))
     grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
     factors = []
     for gram in grams.parts:
@@ -178,9 +263,27 @@ def _costly(problem: Problem) -> bool:
     return problem.m == 1 and _formed(problem) and problem.rows.basis is None
 
 
-def _by_diagonal(problem: Problem, theta: Floats) -> Product:
-    inverse = 1.0 / hessian_diagonal(problem, theta)
+def _cost(problem: Problem, single: bool) -> int:
+    """Products with a Hessian that cost as much as the Hessian."""
+    return int(problem.p * (1.0 + problem.p / problem.rows.n) / WORTH_SINGLE) if single else problem.p // WORTH
+
+
+def _kept_for(cost: int) -> int:
+    """Products of a step up to which its preconditioner is kept."""
+    return max(STALE, cost // 4)
+
+
+def _by(diagonal: Floats) -> Product:
+    inverse = 1.0 / diagonal
     return lambda r: r * inverse
+
+
+def _factorised(hessian: SingleHessian) -> Product:
+    """The inverse of a Hessian of rows in single precision, raised by what is rounding there."""
+    H = hessian.matrix()
+    H[np.diag_indices(len(H))] *= 1.0 + RAISED
+    solve = solver_of(H)
+    return lambda r: solve(r[0])[None]
 
 
 class _Grams:
