@@ -82,8 +82,8 @@ class NewtonCG(Method):
         precondition, factor, most = self._preconditioner(problem, point, state.measure, past, hessian)
         product = hessian_product(problem, point.theta) if hessian is None else hessian
         direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, most)
-        size = float(np.linalg.norm(point.gradient))
-        if hessian is not None and hessian.error(direction) > ROUNDED * size:
+        size = max(_norm(point.gradient), 1e-300)
+        if hessian is not None and hessian.rounding * _norm(direction) > ROUNDED * size:
             exact = hessian_product(problem, point.theta)
             change, r, more = conjugate_gradients(
                 exact, point.gradient + exact(direction), precondition, LARGEST_FORCING, most
@@ -99,7 +99,7 @@ class NewtonCG(Method):
             trial = _at(problem, past.single, point.theta + length * direction)
             if trial.value <= point.value + ENOUGH * length * slope:
                 if length == 1.0:
-                    past = replace(past, neglected=float(np.linalg.norm(trial.gradient + r)) / size)
+                    past = replace(past, neglected=_norm(trial.gradient + r) / size)
                 return self._state(problem, trial, past)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
                 if problem.measure(trial) < state.measure:
@@ -261,6 +261,12 @@ def _formed(problem: Problem) -> bool:
 def _costly(problem: Problem) -> bool:
     """Whether that takes all rows."""
     return problem.m == 1 and _formed(problem) and problem.rows.basis is None
+
+
+def _norm(v: Floats) -> float:
+    """The Euclidean norm, of numbers whose squares are beyond the float range too."""
+    largest = float(np.abs(v).max(initial=0.0))
+    return largest * float(np.linalg.norm(v / largest)) if 0.0 < largest < np.inf else largest
 
 
 def _cost(problem: Problem, single: bool) -> int:

@@ -138,9 +138,10 @@ class SingleHessian:
         H += self.rows.problem.bend
         return np.asarray(H)
 
-    def error(self, x: Floats) -> float:
-        """About how much of Hx is rounding, as a norm."""
-        return 10.0 * EPS * self.largest * float(np.linalg.norm(x))
+    @property
+    def rounding(self) -> float:
+        """About the norm of what is rounding in Hx, over that of x."""
+        return 10.0 * EPS * self.largest
 
     def _summed(self, kernel: Callable[..., None], v: Singles) -> Floats:
         def of_panel(k: int) -> Singles:
