@@ -5,7 +5,7 @@ import pytest
 from sklearn.svm import SVC as Libsvm
 
 import gramian as gm
-from gramian.exponential import exp_here, exp_single_here
+from gramian.exponential import exp_here, exp_single_here, expm1_single_here
 from gramian.kernels import RBF, Laplacian, Linear
 from gramian.kernels.sums import gaussian_sums, gaussian_sums_among
 from gramian.models import kernel_svm
@@ -51,6 +51,18 @@ def test_sums_among_rows_equal_the_matrix_times_the_weights(n, share, dtype):
     assert (np.abs(found - K @ w) <= (1e-12 if dtype == np.float64 else 2e-5) * (1 + K @ np.abs(w))).all()
     with gm.threads(1):
         np.testing.assert_array_equal(gaussian_sums_among(U, a, w), found)
+
+
+def test_exponentials_less_one_on_vectors():
+    for x in (np.linspace(-80.0, 80.0, 1001), np.geomspace(1e-30, 1.0, 501), -np.geomspace(1e-30, 1.0, 501)):
+        x = x.astype(np.float32)
+        expected = np.expm1(x.astype(np.float64))
+        expm1_single_here(x, len(x), np.empty(len(x), dtype=np.int32))
+        np.testing.assert_allclose(x, expected, rtol=1e-6)
+    x = np.array([-np.inf, np.inf, np.nan], dtype=np.float32)
+    expm1_single_here(x, 3, np.empty(3, dtype=np.int32))
+    assert x[0] == -1.0
+    assert x[1] > 1e38
 
 
 def test_exponentials_on_vectors():

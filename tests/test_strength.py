@@ -402,6 +402,15 @@ def test_several_classes_in_the_same_passes(kind):
     assert fitted.path_.coefs.shape[0] == len(ALPHAS)
 
 
+def test_softmax_passes_of_many_rows_are_compiled_with_equal_scores(monkeypatch):
+    from gramian.solvers import softmax_models
+
+    X, y = problem(25, n=1500, d=4, k=3)
+    plain = gm.LogisticRegression(alphas=ALPHAS).fit(X, y).scores_.folds
+    monkeypatch.setattr(softmax_models, "MOST_INTERPRETED", 0)
+    np.testing.assert_allclose(gm.LogisticRegression(alphas=ALPHAS).fit(X, y).scores_.folds, plain, rtol=1e-7)
+
+
 def test_passes_of_several_classes_are_few(monkeypatch):
     """Twenty alphas and five folds: few products with the rows each, for all folds together; seldom two gradients."""
     from gramian.solvers.softmax_models import SoftmaxModels
@@ -438,8 +447,9 @@ def test_passes_of_two_classes_are_few(penalty, most, monkeypatch):
     assert 20 <= len(passes) <= most
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("far", [0.0, 1e4])
-def test_softmax_models_know_their_gradient_after_a_step(far):
+def test_softmax_models_know_their_gradient_after_a_step(far, compiled):
     """What a step changes beyond its Hessian, against gradients at both ends; and the losses of test rows."""
     from gramian.solvers.softmax_models import SoftmaxModels, penalty
 
@@ -448,12 +458,13 @@ def test_softmax_models_know_their_gradient_after_a_step(far):
     train, test = rng.random((2, len(y))), rng.random((2, len(y))) * (rng.random(len(y)) < 0.3)
     rows = MemoryRows(X, y[:, None].astype(float), None)
     models = SoftmaxModels(Problem(rows, L.Softmax(), P.L2(), 0.1, outputs=3), train, test)
+    models.compiled = compiled
     theta, live = rng.standard_normal((2, 3, models.problem.p)), np.arange(2)
     theta[:, :, -1] += far * (np.arange(3) == 1)  # exponentials of such predictions overflow
     step = 0.1 * rng.standard_normal(theta.shape)
     after = models.gradients(theta + step, live)[1]
     value, before = models.gradients(theta, live)
-    curved = models._products(step, [panel.train.astype(np.float32)[:, None, :] for panel in models.panels])
+    curved = models._products(step, [panel.train.astype(np.float32) for panel in models.panels])
     linear = before + curved + penalty(models.problem, step)[1]
     np.testing.assert_allclose(linear + models.neglected(live, step), after, atol=1e-6 * np.abs(after).max())
     Z = np.vstack([panel.Z for panel in models.panels])

@@ -77,6 +77,36 @@ def exp_single_here(x: Any, n: int, bits: Any) -> None:  # pragma: no cover - co
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
+def expm1_single_here(x: Any, n: int, bits: Any) -> None:  # pragma: no cover - compiled
+    """x = exp(x) − 1 of the first n in single precision; `bits` is int32 memory for as many. Exact near 0, too.
+
+    Below −87 and above 88 it is that of −87 and 88.
+    """
+    log2e, high, low = np.float32(1.4426950408889634), np.float32(0.693359375), np.float32(-2.12194440e-4)
+    one, least, most, magic = np.float32(1.0), np.float32(-87.0), np.float32(88.0), MAGIC_SINGLE
+    c2, c3, c4 = np.float32(0.5), np.float32(1.6666665e-1), np.float32(4.1665795e-2)
+    c5, c6, c7 = np.float32(8.3334519e-3), np.float32(1.3981999e-3), np.float32(1.9875691e-4)
+    shifted = bits.view(np.float32)
+    for j in range(n):
+        v = x[j] if x[j] < most else most
+        v = v if v > least else least
+        s = v * log2e + magic
+        shifted[j] = s
+        k = s - magic
+        r = (v - k * high) - k * low
+        p = c7 * r + c6
+        p = p * r + c5
+        p = p * r + c4
+        p = p * r + c3
+        p = p * r + c2
+        x[j] = (p * r) * r + r
+    for j in range(n):
+        bits[j] = (bits[j] + np.int32(127)) << np.int32(23)
+    for j in range(n):
+        x[j] = x[j] * shifted[j] + (shifted[j] - one)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def rbf_single(products: Any, rows: Any, columns: Any) -> None:  # pragma: no cover - compiled
     """products[i, j] = exp(products[i, j] − rows[i] − columns[j]) in place, in single precision; exponents up to 0."""
     n, m = products.shape

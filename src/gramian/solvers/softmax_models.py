@@ -13,14 +13,18 @@ from gramian.rows import MemoryRows, parallel_map
 from gramian.rows.labels import CodedRows
 from gramian.solvers.newton_cg import preconditioner
 from gramian.solvers.problem import Problem, smooth
+from gramian.solvers.softmax_loops import gradient_sums, hessian_products, neglected_sums
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
-MOST_CELLS = 2e7  # numbers in the table: a copy of it is kept, in both precisions
+MOST_CELLS = 2e7  # numbers in the table: copies of it are kept, in both precisions
 MOST_JOINT = 1500  # coefficients whose Hessian of all rows is formed and factorised
 MOST_KEPT = 2**24  # numbers in the products of columns that are kept
-PANEL = 1024  # rows worked on at once
+PANELS = 8  # of rows, each worked on in one go, ...
+TESTED = 4096  # rows of a test part, each worked on in one go
+FEWEST_ROWS, MOST_ROWS = 1024, 4096  # ... of so many rows
+MOST_INTERPRETED = 2**19  # predictions of all models, whose passes are not worth the seconds that they take to compile
 MOST_INNER = 60
 MAX_EXPONENT = 300.0  # sums of exponentials neither overflow nor vanish
 ELEMENTWISE = 50  # operations of a product with X that take as long as what else is done with each prediction
@@ -63,44 +67,57 @@ class SoftmaxModels:
         self.hessian: Singles | None = None
         kept = self.joint and n * p * (p + 1) // 2 <= MOST_KEPT
         X = block.X
+        self.compiled = n * problem.m * len(train) > MOST_INTERPRETED
+        size = int(np.clip(-(-n // PANELS), FEWEST_ROWS, MOST_ROWS))
 
         def panel_of(start: int) -> _Panel:
-            some = slice(start, min(start + PANEL, n))
+            some = slice(start, min(start + size, n))
             Z = problem.standard(problem.prepared(X[some]))
             single = Z.astype(np.float32)
             pairs = _pairs(single) if kept else None
             return _Panel(Z, single, self.codes[some], train[:, some], pairs)
 
-        self.panels: list[_Panel] = parallel_map(panel_of, range(0, n, PANEL))
+        self.panels: list[_Panel] = parallel_map(panel_of, range(0, n, size))
         ones = np.eye(problem.m)
         targets = parallel_map(lambda panel: (panel.train[:, None] * ones[:, panel.codes]) @ panel.Z, self.panels)
         self.targets = np.asarray(sum(targets))  # (M, m, p): of the gradients, what the targets add
-        self.X, self.test = X, test
-        used = [(model, np.flatnonzero(row)) for model, row in enumerate(test)]
-        size = PANEL * len(train)
-        self.tests = [(model, rows[i : i + size]) for model, rows in used for i in range(0, len(rows), size)]
+        self.count = len(test)
+        parts = [(model, np.flatnonzero(row)) for model, row in enumerate(test)]
+        parts = [(model, rows[i : i + TESTED]) for model, rows in parts for i in range(0, len(rows), TESTED)]
+        self.tests = [
+            (model, X[rows], self.codes[rows] * len(rows) + np.arange(len(rows)), test[model, rows])
+            for model, rows in parts
+        ]
 
     def test_losses(self, theta: Floats) -> Floats:
         """The loss of the rows that each model is judged by."""
 
         problem = self.problem
 
-        def of_part(part: tuple[int, Ints]) -> float:
-            model, index = part
-            f = problem.predictions(problem.prepared(self.X[index]), theta[model]).T
+        def of_part(part: tuple[int, Any, Ints, Floats]) -> float:
+            model, X, own, weight = part
+            f = np.ascontiguousarray(problem.predictions(problem.prepared(X), theta[model]).T)
             f -= f.max(axis=0)
-            own = f[self.codes[index], np.arange(len(index))]
-            return float((np.log(np.exp(f).sum(axis=0)) - own) @ self.test[model, index])
+            losses = -f.take(own)
+            losses += np.log(np.exp(f, out=f).sum(axis=0))
+            return float(losses @ weight)
 
         losses = np.zeros(len(theta))
-        for (model, _), loss in zip(self.tests, parallel_map(of_part, self.tests), strict=True):
-            losses[model] += loss
+        for part, loss in zip(self.tests, parallel_map(of_part, self.tests), strict=True):
+            losses[part[0]] += loss
         return losses
 
     def gradients(self, theta: Floats, live: Ints) -> tuple[Floats, Floats]:
         """Of the models `live` at θ: the training loss and its gradient."""
         count, m, p = theta.shape
-        flat = theta.reshape(count * m, p)
+        flat = np.ascontiguousarray(theta.reshape(count * m, p))
+
+        def compiled(panel: _Panel) -> tuple[Floats, Floats]:
+            n, train, g = len(panel.Z), panel.train[live], np.zeros((count * m, p))
+            panel.P = np.empty((count, m, n), dtype=np.float32)
+            total, own = np.empty((2, count, n))
+            gradient_sums(panel.Z, panel.codes, train, flat, panel.P, total, own, g)
+            return ((np.log(total) - own) * train).sum(axis=1), g.reshape(count, m, p)
 
         def of_panel(panel: _Panel) -> tuple[Floats, Floats]:
             f = flat @ panel.Z.T
@@ -121,7 +138,7 @@ class SoftmaxModels:
             return ((np.log(total) - own) * train).sum(axis=1), g.reshape(count, m, p)
 
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is refused by its value
-            found = parallel_map(of_panel, self.panels)
+            found = parallel_map(compiled if self.compiled else of_panel, self.panels)
         value, g = (sum(part) for part in zip(*found, strict=True))
         square, slope = penalty(self.problem, theta)
         return value + square, g - self.targets[live] + slope
@@ -136,6 +153,11 @@ class SoftmaxModels:
         count, m, p = x.shape
         flat = x.reshape(count * m, p).astype(np.float32)
 
+        def compiled(panel: _Panel) -> Floats:
+            g = np.zeros((count * m, p))
+            neglected_sums(panel.single, panel.train[live].astype(np.float32), panel.P, flat, g)
+            return g.reshape(count, m, p)
+
         def of_panel(panel: _Panel) -> Floats:
             c = (flat @ panel.single.T).reshape(count, m, -1)
             c -= np.einsum("kmn,kmn->kn", panel.P, c)[:, None]
@@ -149,7 +171,7 @@ class SoftmaxModels:
             return np.asarray(change.reshape(count * m, -1) @ panel.single, dtype=np.float64).reshape(count, m, p)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(sum(parallel_map(of_panel, self.panels)))
+            return np.asarray(sum(parallel_map(compiled if self.compiled else of_panel, self.panels)))
 
     def directions(self, live: Ints, g: Floats, z: Floats, solve: Any, enough: Floats) -> tuple[Floats, Floats, int]:
         """−H⁻¹g of the models by conjugate gradients, where z = M⁻¹g: g + Hx there, and the number of products.
@@ -158,7 +180,7 @@ class SoftmaxModels:
         """
         energy = (g * z).sum(axis=(1, 2))
         x, r, direction = np.zeros_like(g), -g, -z
-        weights = [panel.train[live].astype(np.float32)[:, None, :] for panel in self.panels]
+        weights = [panel.train[live].astype(np.float32) for panel in self.panels]
         going = energy > enough
         inner = 0
         while going.any() and inner < MOST_INNER:
@@ -180,22 +202,27 @@ class SoftmaxModels:
         count, m, p = v.shape
         flat = v.reshape(count * m, p).astype(np.float32)
 
+        def compiled(index: int) -> Floats:
+            panel, q = self.panels[index], np.zeros((count * m, p))
+            hessian_products(panel.single, weights[index], panel.P, flat, q)
+            return q.reshape(count, m, p)
+
         def of_panel(index: int) -> Floats:
             panel = self.panels[index]
             c = (flat @ panel.single.T).reshape(count, m, -1)
             c *= panel.P
             c -= panel.P * c.sum(axis=1, keepdims=True)
-            c *= weights[index]
+            c *= weights[index][:, None, :]
             return np.asarray(c.reshape(count * m, -1) @ panel.single, dtype=np.float64).reshape(count, m, p)
 
-        return np.asarray(sum(parallel_map(of_panel, range(len(self.panels)))))
+        return np.asarray(sum(parallel_map(compiled if self.compiled else of_panel, range(len(self.panels)))))
 
     # the preconditioner: that of the first model, in all classes but the last, whose coefficients are minus their sum
 
     @property
     def hessian_cost(self) -> float:
         """What forming and factorising the joint Hessian costs, in products with those of all models."""
-        m, p, n, models = self.problem.m, self.problem.p, self.problem.rows.n, len(self.test)
+        m, p, n, models = self.problem.m, self.problem.p, self.problem.rows.n, self.count
         formed = n * m * (m - 1) / 2 * p * p + ((m - 1) * p) ** 3 / 3
         return formed / (n * models * m * (4 * p + ELEMENTWISE))
 
