@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_wine, make_classification
 from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, train_test_split
 from sklearn.svm import SVC as Sister
 from sklearn.svm import LinearSVC
 
@@ -249,6 +249,32 @@ def test_classes_that_overlap_have_no_hard_margin():
         gm.SVC(alpha=0).fit([[0.0], [1.0], [0.0], [1.0]], [0, 1, 1, 0])
     with pytest.raises(ValueError, match="not separable by a hyperplane"):
         gm.SVC(alpha=0, fit_intercept=False).fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(("d", "duplicates"), [(2, False), (8, False), (60, False), (3, True)])
+def test_alpha_of_separable_classes_is_chosen_with_the_hard_margin_of_every_fold(d, duplicates, monkeypatch):
+    """Rounding is no obstacle where alpha is tiny: no model needs a fit of its own."""
+    from gramian.selection.fold_kink import FoldKink
+
+    fits, plain = [], FoldKink.__init__
+    monkeypatch.setattr(
+        FoldKink,
+        "__init__",
+        lambda self, a, b, refit: plain(self, a, b, lambda index, alpha: (fits.append(alpha), refit(index, alpha))[1]),
+    )
+    X, y = separable(7, n=150, d=d)
+    if duplicates:
+        X, y = np.vstack([X, X]), np.concatenate([y, y])
+    folds, alphas = KFold(5, shuffle=True, random_state=0), np.array([1.0, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11])
+    losses = gm.SVC(alphas=alphas, cv=folds).fit(X, y).scores_.folds
+    hard = []
+    for train, test in folds.split(X):
+        model = gm.SVC(alpha=0).fit(X[train], y[train])
+        hard.append(np.maximum(0, 1 - (2 * y[test] - 1) * model.decision_function(X[test])).mean())
+    np.testing.assert_allclose(losses[3:], np.tile(hard, (3, 1)), rtol=1e-4, atol=1e-6)
+    if not duplicates:
+        np.testing.assert_array_equal(losses[-2], losses[-1])
+        assert all(alpha == alphas[0] for alpha in fits)  # where the intercept may be anywhere
 
 
 def test_hard_margins_of_several_classes():

@@ -12,12 +12,14 @@ from gramian.rows.labels import CodedRows
 from gramian.selection.fold_passes import foretold
 from gramian.selection.splits import Plan
 from gramian.solvers.fit import Fit
+from gramian.solvers.kink_equations import active_set_optimum
 from gramian.solvers.problem import Problem
 from gramian.solvers.smoothed_newton import ROUNDED, smoothed_newton
 
 Floats = NDArray[np.float64]
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept
 MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
+LITTLE = 1e-6  # loss over the penalty: rows may all be on the side, or at the end of it, where they lose nothing
 SMALL = 20_000  # numbers in a table: below, compiled code is not worth the seconds that it takes to compile
 TOL = 1e-9  # gap over the objective
 LOOSE, NOTHING = 1e-4, 1e-9  # a change of the intercept, over the mean distance from the kink; a slope that is none
@@ -55,6 +57,7 @@ class FoldKink:
             self.test += list(plan.test[:, labels] * used)
         self.train = np.array(train)
         self.known: list[dict[float, Floats]] = [{} for _ in train]  # of every model, θ (1, p) at each alpha
+        self.lossless = [0.0 for _ in train]  # an alpha at which no training row loses anything, nor at smaller ones
         self.widths = [0.0 for _ in train]  # how far θ moved the predictions when it was last corrected
 
     @property
@@ -98,12 +101,22 @@ class FoldKink:
         Z, parts = np.ascontiguousarray(self.Z[rows]), [part[rows] for part in self.kinks]
         minimise: Any = smoothed_newton if Z.size > SMALL else smoothed_newton.py_func
         for alpha, bend in zip(alphas.tolist(), bends, strict=True):
+            if alpha <= self.lossless[k]:
+                known[alpha] = known[self.lossless[k]]
+                continue
             theta = self._start(known, whole if k else None, alpha)
             try:
                 theta, gap, e, self.widths[k] = minimise(Z, *parts, share, bend, theta, self.widths[k], TOL)
+                loss = float(share @ np.maximum(parts[1] * e, parts[2] * e))
+                if gap > ROUNDED * TOL or loss <= LITTLE * float(theta @ bend @ theta):
+                    found = active_set_optimum(Z, parts, share, bend, theta, e)
+                    if found is not None and found[1] <= gap:
+                        theta, gap, e, loss = found
                 solved = gap <= ROUNDED * TOL and not self._loose(e, parts[1], parts[2], share)
             except np.linalg.LinAlgError:  # the Hessian is singular to rounding
                 solved = False
+            if solved and loss == 0.0:
+                self.lossless[k] = alpha
             if not solved:
                 fit = self.refit(rows, alpha)
                 theta = self.problem.inside(fit.coef, fit.intercept)[0]
