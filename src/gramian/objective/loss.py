@@ -86,7 +86,7 @@ class Loss(ABC):
         if curved:
             value, g, h = self.all(y, f)
         else:
-            value, g, h = self.value(y, f), self.gradient(y, f), None
+            (value, g), h = self.value_and_gradient(y, f), None
         if w is None:
             return value.sum(axis=-1), np.abs(g).sum(axis=-1), g, h
         g = g * w
@@ -94,7 +94,8 @@ class Loss(ABC):
 
     def swept(self, X: Any, y: Floats, w: Floats | None, coef: Floats, offset: Floats) -> tuple[Any, ...]:
         """Of M models coef (M, d) and offset (M,): Σ w value, Σ w |gradient|, Σ g xᵀ (M, d) and Σ g, with g times w."""
-        f = np.ascontiguousarray((X @ coef.T + offset).T)
+        f = np.asarray((X @ coef.T).T if issparse(X) else coef @ X.T, order="C")
+        f += offset[:, None]
         values, sizes, g, _ = self.summed(y, f, w, False)
         return values, sizes, np.asarray((X.T @ g.T).T if issparse(X) else g @ X), g.sum(axis=1)
 

@@ -270,6 +270,14 @@ class Poisson(Loss):
     def curvature(self, y: Floats, f: Floats) -> Floats:
         return _exp(f)
 
+    def value_and_gradient(self, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+        rate = _exp(f)
+        return rate - y * f, rate - y
+
+    def all(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
+        rate = _exp(f)
+        return rate - y * f, rate - y, rate
+
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         with np.errstate(invalid="ignore"):
             return np.where(u >= -y, xlogy(u + y, u + y) - (u + y), np.inf)

@@ -166,8 +166,5 @@ class _Path:
             sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
         sums += problem.bend
         for H, pairs in zip(sums, self.pairs, strict=True):
-            curvature = Curvature(H)
-            for s, change in pairs:
-                curvature = curvature.mended(s, change + problem.bend @ s)
-            found.append(curvature)
+            found.append(Curvature(H).mended_by((s, change + problem.bend @ s) for s, change in pairs))
         return found

@@ -1,6 +1,6 @@
 """Newton's method with the true Hessian, one pass an iteration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -98,7 +98,7 @@ class Curvature:
         self.H, self.at, self.measure, self.kept = H, at, measure, kept
         outputs = 1 if at is None else len(at.theta)
         self.quick = outputs > 1 and len(H) > MANY  # one number added to all outputs changes nothing: H is singular
-        self.pairs: tuple[tuple[Floats, Floats], ...] = ()
+        self.pairs: tuple[tuple[Floats, Floats, float], ...] = ()  # steps s, what they did to the gradient y, and sᵀy
 
     @cached_property
     def solve(self) -> Callable[[Floats], Floats]:
@@ -106,20 +106,25 @@ class Curvature:
 
     def mended(self, step: Floats, change: Floats) -> "Curvature":
         """With what a step did to the gradient."""
-        s, y = step.reshape(-1), change.reshape(-1)
+        return self.mended_by([(step, change)])
+
+    def mended_by(self, changes: Iterable[tuple[Floats, Floats]]) -> "Curvature":
+        """With what several steps did to the gradient, from the first to the last."""
+        flat = ((step.reshape(-1), change.reshape(-1)) for step, change in changes)
+        pairs = ((s, y, float(s @ y)) for s, y in flat)
         found = copy(self)
-        found.pairs = (*self.pairs, (s, y)) if s @ y > 0 else self.pairs
+        found.pairs = (*self.pairs, *(pair for pair in pairs if pair[2] > 0))
         return found
 
     def inverse(self, g: Floats) -> Floats:
         """H⁻¹g."""
         q, shares = g.copy(), []
-        for s, y in reversed(self.pairs):
-            shares.append(float(s @ q) / float(s @ y))
+        for s, y, product in reversed(self.pairs):
+            shares.append(float(s @ q) / product)
             q -= shares[-1] * y
         delta = self.solve(q)
-        for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
-            delta = delta + (share - float(y @ delta) / float(s @ y)) * s
+        for (s, y, product), share in zip(self.pairs, reversed(shares), strict=True):
+            delta = delta + (share - float(y @ delta) / product) * s
         return delta
 
     def direction(self, point: Point) -> tuple[Floats, float]:
