@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,15 +33,15 @@ class Parts:
     low: Floats
     high: Floats
 
-    @property
+    @cached_property
     def bounded(self) -> bool:
         return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
-    @property
+    @cached_property
     def smooth(self) -> bool:
         return not (self.l1.any() or self.groups or self.bounded)
 
-    @property
+    @cached_property
     def nothing(self) -> bool:
         return self.smooth and not self.square.any()
 

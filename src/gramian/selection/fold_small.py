@@ -7,7 +7,7 @@ from gramian.rows import single_threaded_blas
 from gramian.selection.fold_passes import FoldPasses, foretold, nearest
 from gramian.solvers.newton import ENOUGH, solver_of
 from gramian.solvers.problem import Problem
-from gramian.solvers.proximal import model_step
+from gramian.solvers.proximal import MOST_SWEEPS, minimise
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -176,9 +176,10 @@ class SmallPath:
         curve = np.diagonal(H, axis1=1, axis2=2)
         if ((curve <= 0) & (left > FLAT * size[:, None])).any():
             return None
-        delta = np.empty_like(theta)
-        for row, enough in enumerate(INNER * left.max(axis=1, initial=0.0)):
-            delta[row] = model_step(problem, H[row], g[row], theta[row], float(enough))
+        x, slope = theta.copy(), g.copy()
+        for k, enough in enumerate((INNER * left.max(axis=1, initial=0.0)).tolist()):
+            minimise(H[k], x[k], slope[k], *problem.separable, enough, MOST_SWEEPS)
+        delta = x - theta
         return delta, rough - rough_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
 
 
