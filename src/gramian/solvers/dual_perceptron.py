@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian import deadline
-from gramian.compiled import njit
+from gramian.compiled import compiled_later, interpreted, njit
 from gramian.rows import parallel_map, single_threaded_blas
+from gramian.small import is_small
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.perceptron import MOST_VISITS, NOT_SEPARABLE
 
@@ -101,8 +102,9 @@ class DualPerceptron(Method):
         order = np.random.default_rng((self.random_state, more["round"])).permutation(rows.n)
         now, lag, f, late = (more[name].copy() for name in ("now", "lag", "f", "late"))
         clock, place, left, mistakes = more["clock"], 0, -1.0, 0
+        sweep = _sweep_few if is_small(f.size) else sweep_dual
         while True:
-            place, left, clock, wrong = sweep_dual(
+            place, left, clock, wrong = sweep(
                 rows.table, rows.slot, rows.used, rows.clock, problem.codes, more["weight"], order, now, lag, f, late,
                 problem.intercept, self.average, clock, place, left,
             )  # fmt: skip
@@ -191,15 +193,26 @@ def sweep_dual(
                         continue
                     now[c, i] += step
                     now[c, n] += step * shift
-                    for j in range(n):
-                        f[c, j] += step * (row[j] + shift)
+                    _add_mistake(f[c], step, row, shift)
                     if average:
                         lag[c, i] += clock * step
                         lag[c, n] += clock * step * shift
-                        for j in range(n):
-                            late[c, j] += clock * step * (row[j] + shift)
+                        _add_mistake(late[c], clock * step, row, shift)
             left -= rate
             clock += rate
         left = -1.0
         place += 1
     return place, left, clock, mistakes
+
+
+@njit(cache=True, nogil=True)
+def _add_mistake(f: Any, step: float, row: Any, shift: float) -> None:  # pragma: no cover - compiled
+    for j in range(len(f)):
+        f[j] += step * (row[j] + shift)
+
+
+def _add_mistake_plain(f: Floats, step: float, row: Floats, shift: float) -> None:
+    f += step * (row + shift)
+
+
+_sweep_few = compiled_later(sweep_dual, interpreted(sweep_dual, _add_mistake=_add_mistake_plain), sweep_dual)

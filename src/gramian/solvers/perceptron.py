@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import compiled_later, interpreted, njit
 from gramian.rows import Block
+from gramian.small import is_small
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.problem import Problem
 
@@ -78,7 +79,7 @@ class PerceptronAlgorithm(Method):
         order = np.random.default_rng((self.random_state, more["round"])).permutation(len(more["codes"]))
         now, lag = more["now"].copy(), more["lag"].copy()
         Z = more["Z"]
-        sweep = sweep_sparse if sp.issparse(Z) else sweep_dense
+        sweep = sweep_sparse if sp.issparse(Z) else (_sweep_few if is_small(Z.size) else sweep_dense)
         table = (Z.data, Z.indices.astype(np.int64), Z.indptr.astype(np.int64)) if sp.issparse(Z) else (Z,)
         mistakes, clock = sweep(*table, more["codes"], more["weight"], order, now, lag, more["clock"])
         more |= {"now": now, "lag": lag, "clock": clock}
@@ -138,6 +139,9 @@ def sweep_dense(
                         lag[best, j] -= clock * rate * Z[i, j]
             clock += rate
     return mistakes, clock
+
+
+_sweep_few = compiled_later(sweep_dense, interpreted(sweep_dense), sweep_dense)
 
 
 @njit(cache=True, nogil=True)

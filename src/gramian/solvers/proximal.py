@@ -7,18 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import compiled_later, njit
 from gramian.rows import single_threaded_blas
 from gramian.solvers.group_descent import group_step
 from gramian.solvers.iterate import Method, State
 from gramian.solvers.newton import ENOUGH, HALVINGS, ROUNDING
+from gramian.solvers.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
 from gramian.solvers.problem import Point, Problem, joint_scale
 
 Floats = NDArray[np.float64]
 MOST_SWEEPS = 5000
-SWEEPS = 10  # of coordinate descent, before the coefficients that are not at zero are solved for
-FEW_ZEROS = 0.02  # of the coefficients that are not zero: so few that come or go leave a set worth solving for
-RAISED = 1e-11  # of the diagonal
+MAX_PLAIN = 20  # coefficients of a model that is first minimised without compiled loops
 MAX_ELIMINATED = 100  # coefficients of a system that compiled loops solve about as fast as LAPACK
 
 
@@ -78,7 +77,8 @@ def model_step(
     l1, low, high = problem.separable if index is None else (part[index] for part in problem.separable)
     x = theta.copy()
     with single_threaded_blas():
-        minimise(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(enough), MOST_SWEEPS)
+        loop = _minimise_few if len(x) <= MAX_PLAIN else minimise
+        loop(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(enough), MOST_SWEEPS)
     return np.asarray(x - theta)
 
 
@@ -240,3 +240,6 @@ def descend(
     for j in range(p):
         nonzero += x[j] != 0.0
     return largest, moved_zeros <= FEW_ZEROS * nonzero
+
+
+_minimise_few = compiled_later(minimise, minimise_plain, descend, free_step, move_free)

@@ -108,9 +108,10 @@ class Ellipse(Structure):
             center, axes, turn = state
             if np.abs(step[d : 2 * d]).max() > 20:
                 return None
-            longer, turned = axes * np.exp(step[d : 2 * d]), _turned(turn, step[2 * d :])
+            longer = axes * np.exp(step[d : 2 * d])
             if longer.max() > ends[1] or longer.min() < ends[0]:
                 return None
+            turned = _turned(turn, step[2 * d :])
             if anchor is not None:
                 foot = anchor(state)
                 center = center + turn @ foot - turned @ (foot * (longer / axes))

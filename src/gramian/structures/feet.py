@@ -98,8 +98,7 @@ def ellipse_equations(
     a = axes / size
     room = np.empty((6, max(len(slope), len(a))))
     value = float(_equations(X, weight, origin, unit, center, size, a, *_gaps(a), turn, room, slope, curve))
-    lower = np.tril_indices(len(slope), -1)
-    curve.T[lower] = curve[lower]
+    curve += np.tril(curve, -1).T
     return value
 
 
