@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-COMPILING, LOADING = 0.6, 0.1  # seconds in which Numba starts and compiles a few loops, or reads them from its cache
+COMPILING, LOADING = 0.8, 0.1  # seconds in which Numba starts and compiles a few loops, or reads them from its cache
 
 
 def njit(**options: Any) -> Callable[[Any], Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import compiled_later, njit
 from gramian.objective.label_losses import Softmax
 from gramian.objective.number_losses import Power
 from gramian.rows import Block, parallel_map
@@ -200,8 +200,8 @@ class _Path:
             Hs, product = H @ s, float(s @ y)
             curve = float(s @ Hs)
             if product > 1e-12 * curve > 0:
-                add_outer(H, y, 1.0 / product)
-                add_outer(H, Hs, -1.0 / curve)
+                _add_outer(H, y, 1.0 / product)
+                _add_outer(H, Hs, -1.0 / curve)
 
     def _steps(
         self, model: "_Models", live: Ints, theta: Floats, g: Floats, left: Floats, inner: float = INNER
@@ -233,6 +233,13 @@ def add_outer(H: Any, y: Any, factor: float) -> None:  # pragma: no cover - comp
         if y[i] != 0.0:
             for j in range(len(y)):
                 H[i, j] += factor * y[i] * y[j]
+
+
+def _add_outer_plain(H: Floats, y: Floats, factor: float) -> None:
+    H += (factor * y)[:, None] * y
+
+
+_add_outer = compiled_later(add_outer, _add_outer_plain, add_outer)
 
 
 class _Models:

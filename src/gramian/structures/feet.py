@@ -1,11 +1,13 @@
 """The nearest point of an ellipsoid, for many rows at once, and how distances change with the ellipsoid."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian.compiled import compiled_later, njit
+from gramian.small import is_small
 
 Floats = NDArray[np.float64]
 STEPS = 100
@@ -27,7 +29,8 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
     if size == 0:
         return np.sqrt(np.einsum("ij,ij->i", Z, Z)), np.zeros_like(Z)
     y, far, a = np.empty_like(Z), np.empty(len(Z)), axes / size
-    _feet(np.ascontiguousarray(Z) / size, a, *_gaps(a), np.empty(len(a)), y, far)
+    loop = _few_feet if is_small(Z.size) else _feet
+    loop(np.ascontiguousarray(Z) / size, a, *_gaps(a), np.empty(len(a)), y, far)
     return size * far, size * y
 
 
@@ -97,9 +100,16 @@ def ellipse_equations(
     size = float(axes.max())
     a = axes / size
     room = np.empty((6, max(len(slope), len(a))))
-    value = float(_equations(X, weight, origin, unit, center, size, a, *_gaps(a), turn, room, slope, curve))
-    curve += np.tril(curve, -1).T
+    loop = _few_equations if is_small(X.size) else _equations
+    value = float(loop(X, weight, origin, unit, center, size, a, *_gaps(a), turn, room, slope, curve))
+    lower = _below_diagonal(len(slope))
+    curve.T[lower] = curve[lower]
     return value
+
+
+@cache
+def _below_diagonal(p: int) -> Any:
+    return np.tril_indices(p, -1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -138,3 +148,105 @@ def _equations(
             for j in range(i + 1):
                 curve[i, j] += u * J[j]
     return value
+
+
+def _plain_feet(Z: Floats, a: Floats, g: Floats, shortest: int, b: Floats, y: Floats, far: Floats) -> None:
+    """`_feet` in NumPy, for few rows."""
+    y.T[...], far[...] = _plain_foot(np.ascontiguousarray(Z.T), a, g, shortest)
+
+
+def _plain_foot(Z: Floats, a: Floats, g: Floats, shortest: int) -> tuple[Floats, Floats]:
+    """`_foot` of all columns of Z at once: the same steps and sums in the same order."""
+    axis, gap = a[:, None], g[:, None]
+    b = axis * np.abs(Z)
+    counts = b > 0.0
+    everywhere = bool(counts.all())
+    with np.errstate(all="ignore"):
+        low = np.maximum((b - gap).max(axis=0), 0.0)
+        s = np.maximum(low, a[shortest] * a[shortest])
+        total, slope = _secular(b, gap, s, counts if not everywhere else None)
+        step = total * (np.sqrt(total) - 1.0) / slope
+        short = ~((total > 1.0) & (slope > 0.0))
+        first = np.where(slope > 0.0, s + step, low)
+        going = short | ((step < np.inf) & ~(step <= 1e-9 * (s + step)))
+        s = np.where(short, np.where(first > low, first, low), np.where(step < np.inf, s + step, s))
+        index = np.flatnonzero(going)
+        t, b, among = s[index], b[:, index], counts[:, index]
+        for _ in range(STEPS - 1):
+            total, slope = _secular(b, gap, t, among if not everywhere else None)
+            step = total * (np.sqrt(total) - 1.0) / slope
+            going = (step > 0.0) & (step < np.inf)  # where the sum is above 1 and has a slope
+            np.add(t, step, out=t, where=going)
+            going &= step > 1e-9 * t
+            rest = np.flatnonzero(going)
+            if len(rest) < len(t):
+                s[index] = t
+                index, t, b, among = index[rest], t[rest], b[:, rest], among[:, rest]
+                if not len(rest):
+                    break
+        s[index] = t
+        y = (axis * axis) * Z / (gap + s)
+        if not everywhere:
+            y = np.where(counts, y, 0.0)
+        at_zero = s == 0.0
+        if at_zero.any():
+            inside = _sum((y / axis) * (y / axis))
+            at_zero &= inside < 1.0
+            y[shortest] = np.where(at_zero, a[shortest] * np.sqrt(1.0 - inside), y[shortest])
+        out = Z / axis
+        far = np.sqrt(_sum((Z - y) * (Z - y)))
+        return y, np.where(_sum(out * out) > 1.0, far, -far)
+
+
+def _secular(b: Floats, gap: Floats, s: Floats, counts: Any) -> tuple[Floats, Floats]:
+    """Σ (b / (g + s))² and half of its slope, over the coordinates that count."""
+    inverse = 1.0 / (gap + s)
+    part = b * inverse
+    part *= part
+    inverse *= part
+    if counts is None:
+        return _sum(part), _sum(inverse)
+    return _sum(np.where(counts, part, 0.0)), _sum(np.where(counts, inverse, 0.0))
+
+
+def _sum(A: Floats) -> Floats:
+    """The sum of the rows, one after the other."""
+    total = A[0].copy()
+    for row in A[1:]:
+        total += row
+    return total
+
+
+def _plain_equations(
+    X: Floats, weight: Floats, origin: Floats, unit: float, center: Floats, size: float, a: Floats, g: Floats,
+    shortest: int, turn: Floats, room: Floats, slope: Floats, curve: Floats,
+) -> float:  # fmt: skip
+    """`_equations` in NumPy, for few rows."""
+    d, p, n = len(a), len(slope), len(X)
+    x = (((X - origin) / unit - center) / size).T
+    y, far = _plain_foot(_sum(turn[:, :, None] * x[:, None]), a, g, shortest)
+    r = size * far
+    squares = a * a
+    steep = y / squares[:, None]
+    long = _sum(steep * steep)
+    long = np.where(long > 0.0, np.sqrt(long), 1.0)
+    J = np.empty((n, p + 1))
+    J.T[:d] = -_sum(turn.T[:, :, None] * steep[:, None] / long)
+    J.T[d : 2 * d] = -size * y * steep / long
+    i, j = _above_diagonal(d)
+    J.T[2 * d : p] = size * y[i] * y[j] * (1.0 / squares[j] - 1.0 / squares[i])[:, None] / long
+    J[:, p] = r
+    products = (weight[:, None] * J[:, :p])[:, :, None] * J[:, None]
+    sums = products.sum(axis=0)
+    slope += sums[:, p]
+    curve += np.tril(sums[:, :p])
+    return float(np.add.accumulate(weight * r * r)[-1])
+
+
+@cache
+def _above_diagonal(p: int) -> Any:
+    return np.triu_indices(p, 1)
+
+
+_few_feet = compiled_later(_feet, _plain_feet, _feet)
+_few_equations = compiled_later(_equations, _plain_equations, _equations)
