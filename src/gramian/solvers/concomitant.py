@@ -18,6 +18,8 @@ from gramian.solvers.row_products import RowProducts
 Floats = NDArray[np.float64]
 COLLAPSED = 1e-10  # width of a bracket, in units of the scale, that holds no root
 LEAST_SHARE = 0.01  # of a scale that the next one has
+RAISED = 1e-12  # of the diagonal: what rounding leaves of it where the scale is eliminated
+MAX_SHRINKAGE = 0.9  # of the scale in a step
 FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: more than rounding
 
 
@@ -66,7 +68,7 @@ class ScaleNewton(Method):
         assert state.scale is not None
         point: Point = state.more["point"]
         direction, change, slope = self._direction(problem, state, point)
-        length = 1.0 if change >= 0 else min(1.0, 0.9 * state.scale / -change)
+        length = 1.0 if change >= 0 else min(1.0, MAX_SHRINKAGE * state.scale / -change)
         for _ in range(HALVINGS):
             scale = max(state.scale + length * change, self.least)
             trial = self._state(problem, problem.within(point.theta + length * direction), scale)
@@ -81,7 +83,7 @@ class ScaleNewton(Method):
         return replace(state, stuck=True)
 
     def _direction(self, problem: Problem, state: State, point: Point) -> tuple[Floats, float, float]:
-        """The change of θ and of the scale, and the slope along both; with a rough penalty one after the other.
+        """The change of θ and of the scale, and the slope along both; with a rough penalty the scale is eliminated.
 
         A scale that is the smallest stays there as long as the objective rises with it.
         """
@@ -95,11 +97,27 @@ class ScaleNewton(Method):
         if problem.parts.smooth:
             delta = _along_flat(H, g, -solve_spd(H, g), state.scale)
             return delta[None, :p], float(delta[p]), float(g @ delta)
-        step = model_step(problem, H[:p, :p], point.gradient[0], point.theta[0], 1e-12 * point.size)[None]
-        left = g[p] + H[p, :p] @ step[0]
-        change = float(-left / H[p, p]) if H[p, p] > 0 and not held else 0.0
+        step, change = self._rough_step(problem, state, point, g, held)
         rough = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
         return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
+
+    def _rough_step(
+        self, problem: Problem, state: State, point: Point, g: Floats, held: bool
+    ) -> tuple[Floats, float]:
+        """To the minimum of the quadratic model of θ and the scale, or where the scale comes to its lower end."""
+        H, p, enough = state.more["H"], problem.p, 1e-12 * point.size
+        lowest = 0.0
+        if not held and H[p, p] > 0:  # the model at the scale that is best for each θ
+            assert state.scale is not None
+            share, steepness = H[p, :p] / H[p, p], float(g[p] / H[p, p])
+            A = H[:p, :p] - np.outer(share, H[p, :p]) + np.diag(RAISED * np.diagonal(H)[:p])
+            step = model_step(problem, A, g[:p] - steepness * H[p, :p], point.theta[0], enough)
+            change = -steepness - float(share @ step)
+            lowest = max(self.least - state.scale, -MAX_SHRINKAGE * state.scale)
+            if change >= lowest:
+                return step[None], change
+        step = model_step(problem, H[:p, :p], g[:p] + lowest * H[p, :p], point.theta[0], enough)
+        return step[None], lowest
 
 
 def _along_flat(H: Floats, g: Floats, delta: Floats, scale: Any) -> Floats:
