@@ -101,9 +101,7 @@ class ScaleNewton(Method):
         rough = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
         return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
 
-    def _rough_step(
-        self, problem: Problem, state: State, point: Point, g: Floats, held: bool
-    ) -> tuple[Floats, float]:
+    def _rough_step(self, problem: Problem, state: State, point: Point, g: Floats, held: bool) -> tuple[Floats, float]:
         """To the minimum of the quadratic model of θ and the scale, or where the scale comes to its lower end."""
         H, p, enough = state.more["H"], problem.p, 1e-12 * point.size
         lowest = 0.0

@@ -10,14 +10,14 @@ FEW_ZEROS = 0.02  # of the coefficients that are not zero: so few that come or g
 
 def minimise_plain(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: float, sweeps: int) -> None:
     """`proximal.minimise` on lists of numbers, which are an order faster to go through than arrays."""
-    model = [part.tolist() for part in (H, x, slope, l1, low, high)]
+    A, z, g, cost, least, most = (part.tolist() for part in (H, x, slope, l1, low, high))
     for _ in range(0, sweeps, SWEEPS):
-        largest, settled = _descend(*model, enough)
+        largest, settled = _descend(A, z, g, cost, least, most, enough)
         if largest <= enough:
             break
         if settled:
-            _move(*model, _free_step(*model))
-    x[:], slope[:] = model[1], model[2]
+            _move(A, z, g, cost, least, most, _free_step(A, z, g, cost, least, most))
+    x[:], slope[:] = z, g
 
 
 def _descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: float) -> tuple[float, bool]:
@@ -53,7 +53,8 @@ def _free_step(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any) -> list
     free = [j for j in range(p) if H[j][j] > 0.0 and (x[j] != 0.0 or l1[j] == 0.0) and low[j] < x[j] < high[j]]
     m = len(free)
     roots = [sqrt(H[j][j]) for j in free]
-    A, b = [], []
+    A: list[list[float]] = []
+    b: list[float] = []
     for i, j in enumerate(free):
         unit = 1.0 / roots[i]
         row = [H[j][k] * unit / root for k, root in zip(free, roots, strict=True)]
@@ -70,12 +71,12 @@ def _free_step(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any) -> list
         top = A[i]
         if top[i] == 0.0:
             return step
-        for row in range(i + 1, m):
-            below = A[row]
+        for lower in range(i + 1, m):
+            below = A[lower]
             factor = below[i] / top[i]
             for k in range(i + 1, m):
                 below[k] -= factor * top[k]
-            b[row] -= factor * b[i]
+            b[lower] -= factor * b[i]
     for i in range(m - 1, -1, -1):
         for k in range(i + 1, m):
             b[i] -= A[i][k] * b[k]
