@@ -63,7 +63,8 @@ def test_plain_perceptron_has_the_compiled_bits(monkeypatch, kernel):
     for dual, dense in loops:
         monkeypatch.setattr(dual_perceptron, "_sweep_few", dual)
         monkeypatch.setattr(perceptron, "_sweep_few", dense)
-        coefs.append(gm.Perceptron(kernel=kernel, average=True, max_iter=5, random_state=0).fit(X, y).coef_)
+        model = gm.Perceptron(kernel=kernel, average=True, max_iter=5, random_state=0).fit(X, y)
+        coefs.append(model.dual_coef_ if kernel else model.coef_)
     np.testing.assert_array_equal(*coefs)
 
 
