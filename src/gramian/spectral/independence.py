@@ -22,7 +22,11 @@ MOST_PERMUTED_CELLS = 200_000  # of a table whose columns are permuted; of large
 MOST_TABLES = 100
 EXCEEDANCES = 5  # tables with a larger eigenvalue that end the comparison (Besag and Clifford, 1991)
 MOST_SIMULATED_COLUMNS = 500
-ENOUGH, FAR = 5, 8.0  # tables, and their standard deviations above them all, that make more needless
+# Tables, and their standard deviations above them all, that make more needless. Eigenvalues of normal noise have light
+# tails. Those of permuted columns may have heavy ones, of which 5 tables say little (10 % at level 5 %, of Pareto
+# columns); with 30 no law brings the level above 5 %: Σ over j ≥ 4 of (70 choose j)/(100 choose j)/101 is 0.008,
+# beside 4/101.
+ENOUGH_NORMAL, ENOUGH_PERMUTED, FAR = 5, 30, 8.0
 
 
 @single_threaded_blas()
@@ -35,12 +39,14 @@ def against_independence(
     have larger eigenvalues without anything in common. Every significant eigenvalue, one after the other, is compared
     with that in its place of tables of as many factors as are before it and of what factor analysis leaves, its columns
     permuted and of the noise variances of the factor model: at most four of 100 tables (at level 0.05) may have a
-    larger one, or none of the first five where it is far above them. (Without the factors, what the axes leave has
+    larger one, or none of the first 30, 5 of
+    normal noise, where it is far above them. (Without the factors, what the axes leave has
     smaller columns than the noise, and correlated ones.)
     Beyond 200,000 cells, where sums of products are normal, and of weighted rows and moments, the noise is normal of
     the same sample variances (Wishart matrices, by Bartlett); of more than 500 columns, or fewer rows than columns,
     the law is that of Tracy and Widom at the edge that the variances give (Silverstein's equation; El Karoui 2007),
-    which is a little too careful.
+    which is a little too careful. These know the columns by their variances alone: where few rows decide (heavy
+    tails, rare ones of a binary column), more than 5 % of independent tables reach beyond them.
     """
     count = min(test.significant, len(found.axes) + 1)  # what the axes that are known can be taken from
     if count == 0:
@@ -54,28 +60,29 @@ def against_independence(
         if squares is None:
             return test
 
+    enough = ENOUGH_PERMUTED if permuted else ENOUGH_NORMAL
     Z = _centred(data, found) if permuted else None
     products = None if permuted else _products(found)
     bounds: list[float] = []  # largest eigenvalues without factors: σₖ₊₁(factors + noise) ≤ σ₁(noise)
 
     def p_value(k: int) -> float:
         value = float(found.values[k])
-        if len(bounds) >= ENOUGH and value > max(bounds) + FAR * float(np.std(bounds, ddof=1)):
+        if len(bounds) >= enough and value > max(bounds) + FAR * float(np.std(bounds, ddof=1)):
             return _least_p(test.level)
         if Z is not None:
             factors = factors_of(Z, k) if k else Factors(np.zeros((Z.shape[1], 0)), (Z**2).sum(axis=0))
             common, noise = _split(Z, factors)
-            return _beside(lambda rng: _permuted_gram(common, noise, rng), value, k, test.level, seed, bounds)
+            return _beside(lambda rng: _permuted_gram(common, noise, rng), value, k, test.level, seed, bounds, enough)
         assert squares is not None
         n = found.weight - 1.0
         if products is not None and len(squares) + k <= min(MOST_SIMULATED_COLUMNS, n):
             model = factors_of_products(products, k, n) if k else Factors(np.zeros((len(squares), 0)), squares)
-            return _beside(lambda rng: _wishart(model, n, rng), value, k, test.level, seed, bounds)
+            return _beside(lambda rng: _wishart(model, n, rng), value, k, test.level, seed, bounds, enough)
         left = squares - (found.values[:k, None] * found.axes[:k] ** 2).sum(axis=0)
         left = left[left > 1e-14 * squares.max()]
         if len(left) <= min(MOST_SIMULATED_COLUMNS, n - k):
             alone = Factors(np.zeros((len(left), 0)), left)
-            return _beside(lambda rng: _wishart(alone, n - k, rng), value, 0, test.level, seed, [])
+            return _beside(lambda rng: _wishart(alone, n - k, rng), value, 0, test.level, seed, [], enough)
         return _by_variances(left, n - k, value)
 
     for k in range(count):
@@ -164,11 +171,12 @@ def _beside(
     level: float,
     seed: int,
     bounds: list[float],
+    enough: int,
 ) -> float:
     """The sequential Monte Carlo p-value of a value beside eigenvalues of tables in that place.
 
     Below the level where fewer tables than `_tables` allows have one as large; `bounds` gets the eigenvalues of the
-    first place. Five tables are enough where the value is further above all of them than their own spread explains.
+    first place. `enough` tables suffice where the value is further above all of them than their own spread explains.
     """
     rng = np.random.default_rng(seed)
     largest: list[float] = []
@@ -182,7 +190,7 @@ def _beside(
         exceeded += largest[-1] >= value
         if exceeded == limit:
             return max(limit / number, level)
-        if number == ENOUGH and value > max(largest) + FAR * float(np.std(largest, ddof=1)):
+        if number == enough and value > max(largest) + FAR * float(np.std(largest, ddof=1)):
             break
     return max(_least_p(level), min((exceeded + 1.0) / (count + 1.0), 0.999 * level))
 

@@ -199,7 +199,9 @@ def spectrum_test(
     its edges without anything in common: those do not count. A significant eigenvalue must also exceed that in its
     place of 95 % of tables (at level 0.05) with as many factors as are before it, and noise of the variances that
     factor analysis finds, its columns permuted; of more than 200,000 cells, of weighted rows and of `Moments`, normal
-    noise of these variances. So the level holds for columns of any shape and size, also after directions in common.
+    noise of these variances. So the level holds for columns of any shape and size, also after directions in common,
+    where columns are permuted; beside normal noise it is exceeded where few rows decide (heavy tails, rare ones of a
+    binary column: 10 % of 100 rows instead of 5 %).
 
     Examples
     --------
