@@ -81,7 +81,7 @@ def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     ([0, 0, 1], [1.0, 1.0, 4.0])
     """
     with single_threaded_blas():
-        work = _Work.on(X, None, centers)
+        work = _Work.on(X, None, centers, about_centers=True)
         work.search()
         return work.label, work.squares_outside()
 
@@ -95,7 +95,7 @@ def own(X: Any, centers: Floats, labels: Any) -> Floats:
     >>> own(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]), np.array([0, 1, 1])).tolist()
     [1.0, 1.0, 4.0]
     """
-    work = _Work.on(X, None, centers)
+    work = _Work.on(X, None, centers, about_centers=True)
     work.label[:] = labels
     return work.squares_outside()
 
@@ -121,9 +121,9 @@ class _Work:
     _variance: float | None = None
 
     @classmethod
-    def on(cls, X: Any, weight: Floats | None, centers: Floats) -> "_Work":
+    def on(cls, X: Any, weight: Floats | None, centers: Floats, *, about_centers: bool = False) -> "_Work":
         centers = np.asarray(centers, dtype=np.float64)
-        points = Points.of(X, centers)
+        points = Points.of(X, centers, about_centers=about_centers)
         C = points.inside(centers)
         if not np.abs(C).max(initial=0.0) < FAR_AWAY:
             points = Points.of(points.X, centers)

@@ -28,8 +28,11 @@ class Points:
     scale: float
 
     @classmethod
-    def of(cls, X: "Points | NDArray[Any]", centers: Floats | None = None) -> "Points":
-        """X as it is where it is prepared already; `centers` have their part in the scale."""
+    def of(cls, X: "Points | NDArray[Any]", centers: Floats | None = None, *, about_centers: bool = False) -> "Points":
+        """X as it is where it is prepared already; `centers` have their part in the scale.
+
+        `about_centers` has the origin among them, so that rows far away take no digits from the others.
+        """
         if isinstance(X, Points):
             return X
         X = np.ascontiguousarray(X, dtype=None if X.dtype == np.float32 else np.float64)
@@ -45,8 +48,12 @@ class Points:
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         mean = np.clip(np.sum([f[2] for f in found], axis=0), low, high)
         if centers is not None:
-            low, high = np.minimum(low, centers.min(axis=0)), np.maximum(high, centers.max(axis=0))
+            least, greatest = centers.min(axis=0), centers.max(axis=0)
+            low, high = np.minimum(low, least), np.maximum(high, greatest)
         spread = np.maximum(high - mean, mean - low)
+        if centers is not None and about_centers:
+            mean = np.clip((centers * np.float64(1.0 / len(centers))).sum(axis=0), least, greatest)
+            spread = np.maximum(greatest - mean, mean - least)
         unit = np.ldexp(1.0, np.clip(np.frexp(spread)[1] - 1, -1000, 1000))
         origin = np.where(spread > 0, np.rint(mean / unit) * unit, mean)
         origin = np.where(np.isfinite(origin), origin, 0.0)

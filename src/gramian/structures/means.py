@@ -1,5 +1,6 @@
 """The loop of clustering where structures are means of dense rows in memory: compiled, and the same answer."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.rows import MemoryRows, Rows
-from gramian.solvers.lloyd import lloyd, own
+from gramian.solvers.lloyd import lloyd, nearest, own
 from gramian.solvers.points import Points
 from gramian.structures.assignments import Assignment, Nearest
 from gramian.structures.loop import Loop, Outcome
@@ -41,10 +42,27 @@ class MeansLoop(Loop):
 
     @cached_property
     def _table(self) -> tuple[Points, Floats | None]:
-        """The rows as all starts use them."""
+        """The rows as all starts use them: those of positive weight, so that others leave no trace in rounding."""
         block = self.rows.collect()
         weight = None if block.weight is None else np.ascontiguousarray(block.weight, dtype=np.float64)
-        return Points.of(block.X), weight
+        if self._used is None or weight is None:
+            return Points.of(block.X), weight
+        return Points.of(block.X[self._used]), weight[self._used]
+
+    @cached_property
+    def _used(self) -> NDArray[np.bool_] | None:
+        """Which rows have positive weight; None where all have."""
+        weight = self.rows.collect().weight
+        return None if weight is None or (weight > 0).all() else weight > 0
+
+    def _of_all(self, used: NDArray[Any], others: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """What is known of the rows of positive weight, and what `others` says of the rest."""
+        if self._used is None:
+            return used
+        found = np.empty(len(self._used), dtype=used.dtype)
+        found[self._used] = used
+        found[~self._used] = others(self.rows.collect().X[~self._used])
+        return found
 
     @cached_property
     def _few(self) -> Sample:
@@ -68,6 +86,7 @@ class MeansLoop(Loop):
     def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:
         points, weight = self._table
         found = lloyd(points, weight, _centers(state), max_iter=max_iter, tol=tol)
+        labels = self._of_all(found.labels.astype(np.int64), lambda X: nearest(X, found.centers)[0])
         structures = [each.through(center) for each, center in zip(state.structures, found.centers, strict=True)]
         falls = [np.inf, *(self.fall(a, b, state) for a, b in zip(found.history, found.history[1:], strict=False))]
         history = [(i, each, falls[i]) for i, each in enumerate(found.history)]
@@ -78,7 +97,7 @@ class MeansLoop(Loop):
             found.iterations,
             history[-1][2],
             found.converged,
-            found.labels.astype(np.int64),
+            labels,
             found.mass,
             False,
             max(self.fall(found.objective, found.objective - found.change, state), 0.0),
@@ -86,7 +105,13 @@ class MeansLoop(Loop):
 
     def certify(self, outcome: Outcome) -> None:
         """The change is known from sums that were added up afresh; what is left are the scores."""
-        self.labels, self.scores = outcome.labels, -own(self._table[0], _centers(outcome.state), outcome.labels)
+        centers, labels = _centers(outcome.state), outcome.labels
+        used = labels if self._used is None else labels[self._used]
+        squares = self._of_all(
+            own(self._table[0], centers, used),
+            lambda X: own(X, centers, labels if self._used is None else labels[~self._used]),
+        )
+        self.labels, self.scores = labels, -squares
 
 
 def _centers(state: State) -> Floats:
