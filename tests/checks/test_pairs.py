@@ -8,6 +8,7 @@ import pytest
 import gramian as gm
 from checks.test_solvers import LOSSES, PENALTIES, outputs, table
 from fuzz.families import pairs
+from gramian.solvers.concomitant import ScaleSearch
 from gramian.solvers.fit import fit_problem
 from gramian.solvers.problem import Problem
 
@@ -84,6 +85,24 @@ def test_descents_that_diverged_or_stalled(loss, penalty):
     for alpha in (1e-4, 0.1):
         fit = fit_problem(Problem(gm.scan(X, y), loss, penalty, alpha))
         assert fit.certificate.claim == "global optimum"
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [gm.penalties.GroupL1(tuple(np.arange(20) // 2)), gm.penalties.L1(), gm.penalties.Box(-0.3, 0.5)],
+    ids=lambda penalty: type(penalty).__name__,
+)
+def test_joint_scale_with_fewer_rows_than_columns_takes_few_steps(penalty):
+    """Where Newton's steps on coefficients and scale do not end, the general method is next, soon."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((12, 20)) * np.array([1.0, 10.0, 0.1, *np.ones(17)])
+    y = X[:, 0] + 0.1 * X[:, 1] + rng.standard_normal(12)
+    problem = Problem(gm.scan(X, y), gm.losses.Huber(), penalty, 0.05)
+    fit = fit_problem(problem, warn=False)
+    assert fit.iterations < 200
+    assert fit.certificate.value < 1e-6
+    general = ScaleSearch(least=1e-8)
+    assert fit.value <= fit_problem(problem, solver=general, warn=False).value * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200])

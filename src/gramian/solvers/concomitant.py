@@ -20,6 +20,7 @@ COLLAPSED = 1e-10  # width of a bracket, in units of the scale, that holds no ro
 LEAST_SHARE = 0.01  # of a scale that the next one has
 RAISED = 1e-12  # of the diagonal: what rounding leaves of it where the scale is eliminated
 MAX_SHRINKAGE = 0.9  # of the scale in a step
+PATIENCE = 20  # steps with a penalty that is not smooth, not halving the residual, before the general method is next
 FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: more than rounding
 
 
@@ -74,7 +75,7 @@ class ScaleNewton(Method):
             trial = self._state(problem, problem.within(point.theta + length * direction), scale)
             if trial.value <= state.value + ENOUGH * length * slope:
                 trial.stuck = trial.value >= state.value and trial.measure >= state.measure
-                return trial
+                return _patient(problem, state, trial)
             if -slope * length <= 100 * ROUNDING * abs(state.value):
                 if trial.measure < state.measure:
                     return trial
@@ -103,7 +104,8 @@ class ScaleNewton(Method):
 
     def _rough_step(self, problem: Problem, state: State, point: Point, g: Floats, held: bool) -> tuple[Floats, float]:
         """To the minimum of the quadratic model of θ and the scale, or where the scale comes to its lower end."""
-        H, p, enough = state.more["H"], problem.p, 1e-12 * point.size
+        H, p = state.more["H"], problem.p
+        enough = max(1e-12, 1e-3 * min(state.measure, 1.0)) * point.size
         lowest = 0.0
         if not held and H[p, p] > 0:  # the model at the scale that is best for each θ
             assert state.scale is not None
@@ -116,6 +118,18 @@ class ScaleNewton(Method):
                 return step[None], change
         step = model_step(problem, H[:p, :p], g[:p] + lowest * H[p, :p], point.theta[0], enough)
         return step[None], lowest
+
+
+def _patient(problem: Problem, before: State, state: State) -> State:
+    """The state, stuck where steps with a penalty that is not smooth have not halved the residual for long."""
+    assert problem.parts is not None
+    if problem.parts.smooth:
+        return state
+    least, waits = before.more.get("waits", (before.measure, 0))
+    halved = state.measure <= 0.5 * least
+    state.more["waits"] = (state.measure, 0) if halved else (least, waits + 1)
+    state.stuck |= not halved and waits >= PATIENCE
+    return state
 
 
 def _along_flat(H: Floats, g: Floats, delta: Floats, scale: Any) -> Floats:

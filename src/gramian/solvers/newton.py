@@ -21,6 +21,8 @@ FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the
 NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian is as good as that of the optimum
 MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
 RAISED = 1e-10  # of the diagonal
+PATIENCE = 30  # steps that neither halve the residual nor lower the objective: what is left is for the general method
+LOWERED = 1e-3  # of the objective, that is lowered clearly
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,9 @@ class Newton(Method):
         return self._state(problem, problem.at(theta), Curvature(self.hessian, kept=True))
 
     def step(self, problem: Problem, state: State) -> State:
+        return _patient(state, self._step(problem, state))
+
+    def _step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
         curvature: Curvature = state.more["curvature"]
         keep = curvature.kept and not (state.measure <= NEARLY and curvature.measure > NEARLY)
@@ -85,6 +90,15 @@ class Newton(Method):
     def _state(problem: Problem, point: Point, curvature: "Curvature") -> State:
         more = {"point": point, "curvature": curvature, "hessian": curvature.H}
         return State(point.theta, point.value, problem.measure(point), more=more)
+
+
+def _patient(before: State, state: State) -> State:
+    """The state, stuck where steps have neither halved the residual nor lowered the objective clearly for long."""
+    measure, value, waits = before.more.get("waits", (before.measure, before.value, 0))
+    better = state.measure <= 0.5 * measure or state.value <= value - LOWERED * abs(value)
+    state.more["waits"] = (state.measure, state.value, 0) if better else (measure, value, waits + 1)
+    state.stuck |= not better and waits >= PATIENCE
+    return state
 
 
 def _worth_keeping(problem: Problem) -> bool:
