@@ -1,5 +1,6 @@
 """Errors are sentences of the package: what is wrong, where, what to do; never those of NumPy, SciPy or Python."""
 
+import contextlib
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import has_fit_parameter
 
 import gramian as gm
 from checks.members import estimators
@@ -51,6 +53,35 @@ def test_what_is_no_table_is_named(estimator):
         assert "\n" not in text, f"{name}: {text}"
 
 
+WEIGHTS = [
+    Y + 1j,
+    LABELS,
+    "x",
+    object(),
+    [[1.0], [2.0, 3.0]],
+    {},
+    np.full(12, np.datetime64("2020-01-01")),
+    [10**400] * 12,
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("estimator", estimators(), ids=lambda estimator: type(estimator).__name__)
+def test_weights_that_are_no_numbers_are_named(estimator):
+    if not has_fit_parameter(estimator, "sample_weight"):
+        pytest.skip("takes no weights")
+    for weight in WEIGHTS:
+        with pytest.raises((TypeError, ValueError), match="sample_weight must hold one number per row"):
+            clone(estimator).fit(X, LABELS if is_classifier(estimator) else Y, sample_weight=weight)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["huber", "student_t", "squared", "absolute"])
+def test_targets_next_to_nothing_are_refused_or_fitted_without_a_warning(loss):
+    with contextlib.suppress(ValueError):
+        gm.Regressor(loss).fit(X, 1e-320 * Y)
+
+
 ABSURD = ["nonsense", object(), 1j, b"x", {}, np.zeros((2, 2, 2))]  # no parameter takes any of them
 FOREIGN = re.compile(
     r"truth value of an array|convert string to float|argument must be|has no attribute|has no len|not subscriptable|"
@@ -90,6 +121,7 @@ def test_files_are_not_read_yet(source):
         ([[0, 1], [1, 2]], "not a list for each group.$"),
         ("ab", "one label per coefficient, such as"),
         (3, "one label per coefficient, such as"),
+        ([0.0, np.nan, 1.0, 1.0], r"no label \(NaN\) for coefficient 1"),
     ],
 )
 def test_groups_that_are_no_labels(groups, message):

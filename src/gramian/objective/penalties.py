@@ -234,7 +234,12 @@ class GroupL1(Penalty):
             raise ValueError(
                 f"groups must have one label per coefficient, not a list for each group.{_as_labels(groups)}"
             )
-        return np.asarray(groups)
+        labels = np.asarray(groups)
+        if (missing := labels != labels).any():
+            raise ValueError(
+                f"groups has no label (NaN) for coefficient {int(missing.argmax())}: give every one a label."
+            )
+        return labels
 
     def _sets(self, d: int) -> tuple[NDArray[np.int64], ...]:
         if self.groups is None:

@@ -255,7 +255,13 @@ def _weights(weight: Any, n: int) -> Array | None:
     if weight is None:
         return None
     native = nw.from_native(weight, pass_through=True, series_only=True)
-    values = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else weight, dtype=np.float64)
+    try:
+        given = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else weight)
+        values = None if given.dtype.kind in "cmM" else given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = None
+    if values is None:
+        raise ValueError("sample_weight must hold one number per row: real numbers, not text, dates, lists or others.")
     if values.ndim == 0:
         values = np.full(n, float(values))
     if values.ndim != 1:

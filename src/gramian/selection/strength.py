@@ -115,14 +115,27 @@ def _intercept_only(problem: Problem) -> Any:
 
 
 def grid(problem: Problem, count: int) -> Floats:
-    """Alphas from the strongest penalty down, evenly in their logarithm."""
+    """Alphas from the strongest penalty down, evenly in their logarithm; targets out of range are refused first."""
+    problem.loss.refuse(problem.columns.low, problem.columns.high)
+    with np.errstate(all="ignore"):
+        top, least = _ends(problem)
+    if not (0.0 < top < np.inf and 0.0 < least < np.inf):
+        raise ValueError(
+            "An alpha that makes a difference is beyond the range of float64: multiply y and the columns of X by "
+            "powers of ten, so that their sizes are nearer to 1, or give alpha."
+        )
+    return np.geomspace(top, least, count)
+
+
+def _ends(problem: Problem) -> tuple[float, float]:
+    """The strongest penalty and the weakest that are tried."""
     top = strongest(problem)
     unit = problem.with_alpha(1.0)
     if unit.parts is None or unit.l1.any() or unit.groups:
-        return np.geomspace(top, top * SPARSE_REACH, count)
+        return top, top * SPARSE_REACH
     square = np.diagonal(unit.square) if unit.square.ndim == 2 else unit.square
     least = float((_bend(unit) / square[square > 0]).min()) * SMOOTH_REACH if (square > 0).any() else top * SMOOTH_REACH
-    return np.geomspace(top, max(least, top * WIDEST), count)
+    return top, max(least, top * WIDEST)
 
 
 class Strength:
