@@ -763,6 +763,13 @@ def test_nothing_seen_leaves_it_closed():
     assert list(held.open(clone(bayes).fit(*held.train)).scores) == ["accuracy", "log_loss", "roc_auc"]
 
 
+def test_hold_out_sees_models_that_were_fitted_from_rows():
+    X, y = load_diabetes(return_X_y=True)
+    held = HoldOut(X, y)
+    with pytest.raises(ValueError, match="has seen the test set"):
+        held.open(gm.Ridge(alpha=1.0).fit(gm.scan(X, y)))
+
+
 def test_hold_out_is_the_same_every_time_and_stratified():
     X, y = IRIS
     a, b, c = (HoldOut(X, y, random_state=seed) for seed in (0, 0, 1))

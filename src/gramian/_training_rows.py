@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.rows import hashes
+from gramian.rows import MemoryRows, hashes
 
 SAMPLED_ROWS = 256
 Hashes = NDArray[np.uint64]
@@ -40,6 +40,9 @@ def remembering(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 def fingerprint(X: Any, y: Any = None) -> TrainingRows | None:
     """The fingerprint of a table in memory, and of its target where that is given."""
+    if isinstance(X, MemoryRows):
+        block = X.collect()
+        X, y = block.X, block.y[:, 0] if X.one_target and block.y is not None else block.y
     try:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         index = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))

@@ -87,6 +87,18 @@ def test_descents_that_diverged_or_stalled(loss, penalty):
         assert fit.certificate.claim == "global optimum"
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_newton_does_not_crawl_on_columns_far_from_zero(seed):
+    """Steps that lower nothing end, and the general method goes on: 1000 of them came to 11010 where 7768 is least."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((29, 4)) * 10.0 ** np.array([0, -2, -2, -2]) + 100.0
+    y = rng.standard_t(1.2, 29) * 1000.0
+    penalty = gm.penalties.Tikhonov(rng.standard_normal((2, 4)))
+    fit = fit_problem(Problem(gm.scan(X, y), gm.losses.Huber(1.35, 0.1), penalty, 0.1))
+    assert fit.certificate.claim == "global optimum"
+    assert fit.iterations < 200
+
+
 @pytest.mark.parametrize(
     "penalty",
     [gm.penalties.GroupL1(tuple(np.arange(20) // 2)), gm.penalties.L1(), gm.penalties.Box(-0.3, 0.5)],
