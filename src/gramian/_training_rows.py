@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.rows import MemoryRows, hashes
+from gramian.rows import hashes
 
 SAMPLED_ROWS = 256
 Hashes = NDArray[np.uint64]
@@ -40,7 +40,7 @@ def remembering(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 def fingerprint(X: Any, y: Any = None) -> TrainingRows | None:
     """The fingerprint of a table in memory, and of its target where that is given."""
-    if isinstance(X, MemoryRows):
+    if hasattr(X, "one_target") and hasattr(X, "X"):  # `Rows` in memory
         block = X.collect()
         X, y = block.X, block.y[:, 0] if X.one_target and block.y is not None else block.y
     try:
