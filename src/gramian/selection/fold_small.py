@@ -7,7 +7,7 @@ from gramian.rows import single_threaded_blas
 from gramian.selection.fold_passes import FoldPasses, foretold, nearest
 from gramian.solvers.newton import ENOUGH, solver_of
 from gramian.solvers.problem import Problem
-from gramian.solvers.proximal import MOST_SWEEPS, minimise
+from gramian.solvers.proximal import MOST_SWEEPS, minimiser
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -178,7 +178,7 @@ class SmallPath:
             return None
         x, slope = theta.copy(), g.copy()
         for k, enough in enumerate((INNER * left.max(axis=1, initial=0.0)).tolist()):
-            minimise(H[k], x[k], slope[k], *problem.separable, enough, MOST_SWEEPS)
+            minimiser(len(x[k]))(H[k], x[k], slope[k], *problem.separable, enough, MOST_SWEEPS)
         delta = x - theta
         return delta, rough - rough_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
 

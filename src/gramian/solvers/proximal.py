@@ -1,5 +1,6 @@
 """Proximal Newton: a quadratic model of the loss, minimised together with absolute values, group norms and bounds."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -77,9 +78,13 @@ def model_step(
     l1, low, high = problem.separable if index is None else (part[index] for part in problem.separable)
     x = theta.copy()
     with single_threaded_blas():
-        loop = _minimise_few if len(x) <= MAX_PLAIN else minimise
-        loop(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(enough), MOST_SWEEPS)
+        minimiser(len(x))(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(enough), MOST_SWEEPS)
     return np.asarray(x - theta)
+
+
+def minimiser(p: int) -> Callable[..., None]:
+    """`minimise` for p coefficients: in plain Python where they are few and it has not been compiled."""
+    return _minimise_few if p <= MAX_PLAIN else minimise
 
 
 def minimise(
