@@ -19,8 +19,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.metrics import adjusted_rand_score
 
 import gramian as gm
-from gramian.structures.choice import RULES, Task, along
-from gramian.structures.restarts import Search
+from gramian.structures.loop.restarts import Search
+from gramian.structures.number_of_clusters import RULES, Task, along
 
 RESULTS = Path(__file__).parent / "results"
 SEED = 12

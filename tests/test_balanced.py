@@ -21,8 +21,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.models.around import row_keys
-from gramian.models.balanced import METHODS, Balanced
+from gramian.models.meta.balanced import METHODS, Balanced
+from gramian.models.meta.base import row_keys
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

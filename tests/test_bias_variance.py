@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import gramian as gm
-from gramian.selection.noise import noise_rate, noise_variance
-from gramian.selection.sample import read
+from gramian.selection.evaluation.noise import noise_rate, noise_variance
+from gramian.selection.evaluation.sample import read
 
 bias_variance = gm.selection.bias_variance
 
@@ -408,7 +408,7 @@ def test_noise_where_rows_are_few_is_from_the_nearest(kind):
 
 
 def test_noise_of_many_rows_looks_at_some(monkeypatch):
-    monkeypatch.setattr("gramian.selection.noise.MOST_CENTRES", 60)
+    monkeypatch.setattr("gramian.selection.evaluation.noise.MOST_CENTRES", 60)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 2))
     y = X @ [1.0, 2.0] + rng.standard_normal(400)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import gramian as gm
 from gramian.rows import Rows
 from gramian.structures import Circle, Ellipse, Gaussian, Line, Plane, Point, StudentT
-from gramian.structures.medians import FEW, KEPT, keys, median
+from gramian.structures.components.medians import FEW, KEPT, keys, median
 
 
 class Elsewhere(Rows):

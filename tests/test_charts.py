@@ -15,8 +15,8 @@ from sklearn.exceptions import NotFittedError
 
 import gramian as gm
 from gramian.charts import chart, kinds, save_html, save_png
-from gramian.charts.path import spread
-from gramian.charts.text import labels, number, tick_text, ticks
+from gramian.charts.marks.text import labels, number, tick_text, ticks
+from gramian.charts.models.path import spread
 from gramian.charts.theme import LOOKS
 
 HOSTILE = [

@@ -24,14 +24,14 @@ from sklearn.tree import DecisionTreeClassifier
 import gramian as gm
 from gramian import metrics
 from gramian.charts import Recorder, chart, kinds, save_html, save_png, trajectories
-from gramian.charts.contours import contours, finer, simplified
-from gramian.charts.points import some, thinned, weighted_quantile
-from gramian.charts.text import NO_BREAK, number, percent, share
+from gramian.charts.marks.contours import contours, finer, simplified
+from gramian.charts.marks.points import some, thinned, weighted_quantile
+from gramian.charts.marks.text import NO_BREAK, number, percent, share
 from gramian.charts.theme import LOOKS
-from gramian.models.balanced import Balanced
-from gramian.models.discriminant import GaussianDiscriminant
-from gramian.models.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from gramian.models.threshold import TunedThreshold
+from gramian.models.discriminant.discriminant import GaussianDiscriminant
+from gramian.models.meta.balanced import Balanced
+from gramian.models.meta.threshold import TunedThreshold
+from gramian.models.neighbors.estimators import KNeighborsClassifier, KNeighborsRegressor
 from gramian.selection import bias_variance, compare, curves, evaluate
 
 HOSTILE = ["</script><script>alert(1)</script>", "datum.value", "a name " + "that is long " * 10]

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 import gramian as gm
 from drawings import tables
 from gramian.charts import kinds
-from gramian.charts.dendrogram import MOST_ENDS, Top, clusters_below
+from gramian.charts.clusters.dendrogram import MOST_ENDS, Top, clusters_below
 
 X, Y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
@@ -123,7 +123,7 @@ def test_eigengap(cut):
 
 
 def test_eigengap_of_all_eigenvalues():
-    from gramian.charts.eigengap import _finding
+    from gramian.charts.clusters.eigengap import _finding
 
     assert _finding(np.array([0.0, 0.1]), 2, True) == "2 clusters, as many as there are eigenvalues"
     assert _finding(np.array([0.0, 0.1, 0.4]), 2, False).endswith("4 times as large")

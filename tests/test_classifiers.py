@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import gramian as gm
 from gramian.objective.losses import Logistic, Softmax
 from gramian.rows.labels import CodedRows
-from gramian.solvers.fit import RIDGE_OF_SEPARATED
+from gramian.solvers.solve import RIDGE_OF_SEPARATED
 
 
 def problem(seed, n=300, d=4, k=2, noise=1.0):

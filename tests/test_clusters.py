@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import gramian as gm
 from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point, RivalPenalised
-from gramian.structures.assignments import Nearest
-from gramian.structures.choice import CRITERIA, held_together, silhouette
-from gramian.structures.loop import Loop
-from gramian.structures.means import MeansLoop
-from gramian.structures.passes import State
+from gramian.structures.loop.alternation import Loop
+from gramian.structures.loop.assignments import Nearest
+from gramian.structures.loop.means import MeansLoop
+from gramian.structures.loop.state import State
+from gramian.structures.number_of_clusters import CRITERIA, held_together, silhouette
 
 BLOBS, OWNERS = make_blobs(300, n_features=2, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
 
@@ -498,7 +498,7 @@ class TestKernel:
             gm.KMeans("auto", kernel=kernel, criterion="gap").fit(words)
         with pytest.raises(ValueError, match="sparse rows do not fill"):
             gm.KMeans("auto", kernel="linear", criterion="gap", max_clusters=2).fit(sp.csr_array(BLOBS))
-        monkeypatch.setattr("gramian.structures.kernel_means.SAMPLE", 100)
+        monkeypatch.setattr("gramian.structures.loop.kernel_means.SAMPLE", 100)
         K = gm.kernels.RBF(3.0)(BLOBS)
         given = {"criterion": "stability", "max_clusters": 5, "random_state": 0}
         assert gm.KMeans("auto", kernel=gm.kernels.Precomputed(), **given).fit(K).n_clusters_ == 4
@@ -510,7 +510,7 @@ class TestKernel:
 
     def test_panels_give_the_same_as_the_matrix(self, monkeypatch):
         a = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)
-        monkeypatch.setattr("gramian.structures.kernel_means.KEPT", 10)
+        monkeypatch.setattr("gramian.structures.loop.kernel_means.KEPT", 10)
         b = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)
         assert b.certificate_.through == "kernel panels"
         assert a.objective_ == pytest.approx(b.objective_)

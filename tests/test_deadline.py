@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import gramian as gm
-from gramian import deadline
+from gramian._core import deadline
 
 
 def parameters_of(name):
@@ -199,8 +199,8 @@ def test_the_choice_of_a_number_of_clusters_ends(criterion, kernel, monkeypatch)
 
 @pytest.mark.parametrize("name", ["KMeans", "KLines", "GaussianMixture"])
 def test_no_start_begins_after_the_time_is_over(name, monkeypatch):
-    from gramian.structures.loop import Loop
-    from gramian.structures.means import MeansLoop
+    from gramian.structures.loop.alternation import Loop
+    from gramian.structures.loop.means import MeansLoop
 
     starts = []
     for kind in (Loop, MeansLoop):
@@ -220,7 +220,7 @@ def test_maps_end_lower_than_they_began(monkeypatch):
 
 
 def test_half_of_the_time_of_a_map_of_neighbours_is_for_its_outline(monkeypatch):
-    from gramian.spectral.forces import Forces
+    from gramian.spectral.embedding.tsne_gradient import Forces
 
     seen, gradient = [], Forces.gradient
     monkeypatch.setattr(Forces, "gradient", lambda self, Y, much: seen.append(much) or gradient(self, Y, much))
@@ -232,7 +232,7 @@ def test_half_of_the_time_of_a_map_of_neighbours_is_for_its_outline(monkeypatch)
 
 
 def test_engines_of_maps_that_can_be_ended(monkeypatch):
-    from gramian.spectral import tsne
+    from gramian.spectral.embedding import tsne
 
     with pytest.raises(ValueError, match="cannot be ended"):
         plain("TSNE", engine="sklearn", time=1.0).fit(table(gm.TSNE())[0])

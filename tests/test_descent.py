@@ -10,14 +10,14 @@ import scipy.optimize as so
 import scipy.sparse as sp
 
 import gramian as gm
+from gramian.objective.problem import Problem
 from gramian.rows.labels import CodedRows
-from gramian.solvers import epoch
-from gramian.solvers.descent import GradientDescent
-from gramian.solvers.interior import InteriorPoint
-from gramian.solvers.iterate import run
-from gramian.solvers.newton import Newton
-from gramian.solvers.problem import Problem
-from gramian.solvers.stochastic import RULES, StochasticGradient
+from gramian.solvers.base import run
+from gramian.solvers.first_order import epoch
+from gramian.solvers.first_order.gradient_descent import GradientDescent
+from gramian.solvers.first_order.stochastic import RULES, StochasticGradient
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint
+from gramian.solvers.smooth.newton import Newton
 
 L, P = gm.losses, gm.penalties
 STEPS = ["constant", "line_search", "bold_driver"]

@@ -18,9 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.models.conic import Conic
-from gramian.models.covariances import THICKNESS
-from gramian.models.discriminant import KINDS, GaussianDiscriminant
+from gramian.models.discriminant.conic import Conic
+from gramian.models.discriminant.covariances import THICKNESS
+from gramian.models.discriminant.discriminant import KINDS, GaussianDiscriminant
 from gramian.rows.labels import CodedRows
 
 

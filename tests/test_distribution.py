@@ -13,9 +13,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, softmax
 
 import gramian as gm
-from gramian.models import averaging as av
-from gramian.models import distribution as ds
-from gramian.models.errors import Covariance, inverse_root
+from gramian.models.base import averaging as av
+from gramian.models.base import distribution as ds
+from gramian.models.base.errors import Covariance, inverse_root
 from gramian.objective.losses import Logistic, Softmax
 
 LOCATION, SCALE = np.array([0.0, 3.0, -2.0]), np.array([1.0, 0.2, 5.0])

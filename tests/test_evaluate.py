@@ -41,9 +41,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import gramian as gm
-from gramian.selection.choices import choices_of, text_of
-from gramian.selection.judging import fold_mean
-from gramian.selection.trials import weight_parameters
+from gramian.selection.evaluation.choices import choices_of, text_of
+from gramian.selection.evaluation.scoring import fold_mean
+from gramian.selection.evaluation.trials import weight_parameters
 
 evaluate, compare, HoldOut = gm.selection.evaluate, gm.selection.compare, gm.selection.HoldOut
 

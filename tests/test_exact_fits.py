@@ -7,9 +7,9 @@ from scipy.stats import ortho_group
 from sklearn.base import clone
 
 import gramian as gm
-from gramian.structures.conics import through_few
-from gramian.structures.feet import signed_distances
-from gramian.structures.rounding import first_least, principal_axes
+from gramian.structures.components.conics import through_few
+from gramian.structures.components.ellipsoid_projection import signed_distances
+from gramian.structures.loop.rounding import first_least, principal_axes
 
 
 def few_rows(seed):

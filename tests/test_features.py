@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.features import passes
+from gramian.features import base
 
 TRANSFORMERS = [
     gm.FunctionFeatures(["1", "x", "tanh"]),
@@ -104,7 +104,7 @@ def test_threads_and_blocks_do_not_matter(transformer):
 
 
 def test_memory_is_checked_before_it_is_asked_for(monkeypatch):
-    monkeypatch.setattr(passes, "memory", lambda: 1e4)
+    monkeypatch.setattr(base, "memory", lambda: 1e4)
     for transformer in (gm.PolynomialFeatures(6), gm.RadialBasisFeatures(40)):
         with pytest.raises(ValueError, match=r"60 rows × \d+ columns would take .* GB, and this machine has"):
             transformer.fit_transform(data())
@@ -115,9 +115,9 @@ def test_memory_is_checked_before_it_is_asked_for(monkeypatch):
 
 
 def test_memory_of_a_system_that_does_not_say(monkeypatch):
-    assert 2**20 < passes.memory() < np.inf
+    assert 2**20 < base.memory() < np.inf
     monkeypatch.delattr("os.sysconf")
-    assert passes.memory() == np.inf
+    assert base.memory() == np.inf
 
 
 POLYNOMIALS = [

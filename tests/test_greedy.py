@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian import deadline
-from gramian.selection.greedy import GreedySelector
-from gramian.selection.splits import KFold as OurKFold
+from gramian._core import deadline
+from gramian.selection.cv.splits import KFold as OurKFold
+from gramian.selection.features.greedy import GreedySelector
 
 
 def data(n=80, d=8, t=1, seed=0, noise=1.0):

@@ -14,7 +14,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import gramian as gm
-from gramian.structures.tree import widest_gap
+from gramian.structures.hierarchy.tree import widest_gap
 
 LINKAGES = ["single", "complete", "average", "ward"]
 every_linkage = pytest.mark.parametrize("method", LINKAGES)

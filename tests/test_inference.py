@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 from scipy.stats import t as student
 
 import gramian as gm
-from gramian.solvers.perfect import exact_share
-from gramian.solvers.problem import Problem
+from gramian.objective.problem import Problem
+from gramian.solvers.smooth.perfect_fit import exact_share
 
 L = gm.losses
 

@@ -9,7 +9,7 @@ from scipy.stats import norm, rankdata
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 import gramian as gm
-from gramian.selection.information import mutual_information
+from gramian.selection.features.information import mutual_information
 
 
 def double_sum(x, y):

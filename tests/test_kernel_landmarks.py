@@ -5,25 +5,25 @@ import pytest
 from sklearn.base import clone
 
 import gramian as gm
-import gramian.kernels.landmarks as landmarks
-import gramian.models.kernelised as kernelised
-import gramian.models.linear_classifier as linear_classifier
-import gramian.solvers.landmark_problem as landmark_problem
-import gramian.solvers.landmarks as solver
-import gramian.solvers.near_rows as near_rows
+import gramian.kernels.lowrank.landmarks as landmarks
+import gramian.models.base.kernelised as kernelised
+import gramian.models.linear.classifier as linear_classifier
+import gramian.solvers.least_squares.landmarks as solver
+import gramian.solvers.nonsmooth.active_rows as near_rows
+import gramian.solvers.smooth.landmark_problem as landmark_problem
 from gramian.kernels import RBF
-from gramian.kernels.landmarks import landmark_rows
-from gramian.kernels.pivots import pivots
+from gramian.kernels.lowrank.landmarks import landmark_rows
+from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.kernels.points import vectors
-from gramian.objective.label_losses import Hinge, Logistic, Softmax
-from gramian.objective.number_losses import Absolute, Quantile
+from gramian.objective.losses.classification import Hinge, Logistic, Softmax
+from gramian.objective.losses.regression import Absolute, Quantile
 from gramian.objective.penalties import L2
+from gramian.objective.problem import Problem
 from gramian.rows import Block, Computed, scan
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.iterate import run
-from gramian.solvers.kink_newton import KinkNewton
-from gramian.solvers.landmark_problem import LandmarkProblem
-from gramian.solvers.problem import Problem
+from gramian.solvers.base import run
+from gramian.solvers.nonsmooth.smoothed_newton import KinkNewton
+from gramian.solvers.smooth.landmark_problem import LandmarkProblem
+from gramian.solvers.solve import fit_problem
 
 N, D, RANK = 900, 3, 40
 

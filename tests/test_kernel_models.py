@@ -16,8 +16,8 @@ from sklearn.svm import SVR as LibSVR
 from sklearn.svm import OneClassSVM as LibOneClass
 
 import gramian as gm
-from gramian.solvers.kernel_rows import KernelRows
-from gramian.solvers.smo import Dual, minimise
+from gramian.solvers.kernel.kernel_rows import KernelRows
+from gramian.solvers.kernel.smo import Dual, minimise
 
 RBF, Linear = gm.kernels.RBF, gm.kernels.Linear
 
@@ -543,7 +543,7 @@ def test_neighbours_by_the_distance_of_features(weights):
     [gm.Ridge(alpha=1e-3, kernel=RBF(2.0), rank=40), gm.LogisticRegression(alpha=1e-3, kernel=RBF(2.0), rank=40)],
 )
 def test_features_may_be_made_block_by_block(model, monkeypatch):
-    import gramian.models.kernelised as module
+    import gramian.models.base.kernelised as module
 
     X, y = wave(18, 300)
     target = y if isinstance(model, gm.Ridge) else np.where(y > y.mean(), "high", "low")
@@ -572,7 +572,7 @@ def test_the_choice_of_many_rows_is_nearly_the_best(make, worse, monkeypatch):
 
     Within one per cent where the kernel matrix has a factor of low rank; mostly so where it has none, but not always.
     """
-    import gramian.models.kernel_curve as module
+    import gramian.models.kernel.ridge_cv as module
 
     X, y = make(40, 800)
     model = gm.Ridge(kernel=RBF("auto"), cv="loo", alphas=30)
@@ -588,7 +588,7 @@ def test_the_choice_of_many_rows_is_nearly_the_best(make, worse, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_last_rows_are_left_out_by_the_end_of_the_factor(weighted):
-    from gramian.solvers.kernel_ridge import Factor, KernelPath, last_left_out
+    from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, last_left_out
 
     X, y = rough(6, 200)
     Y = np.column_stack([y, X[:, 0]])
@@ -605,7 +605,7 @@ def test_the_last_rows_are_left_out_by_the_end_of_the_factor(weighted):
 
 def test_folds_and_weights_of_many_rows(monkeypatch):
     """Folds of a sample are cut from those given; where it has no rows of some, a factor of all rows serves."""
-    import gramian.models.kernel_curve as module
+    import gramian.models.kernel.ridge_cv as module
 
     X, y = rough(21, 400)
     w = np.random.default_rng(1).integers(0, 3, 400)
@@ -629,7 +629,7 @@ def test_folds_and_weights_of_many_rows(monkeypatch):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
-    import gramian.models.kernel_ridge as module
+    import gramian.models.kernel.ridge as module
 
     X, y = rough(3, 600)
     Y, w = np.column_stack([y, X[:, 0], np.zeros(600)]), np.random.default_rng(2).integers(0, 4, 600)
@@ -650,7 +650,7 @@ def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
 @pytest.mark.parametrize("most", [1.0, np.inf], ids=["foreseen", "tried"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-14, 1e-7])
 def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monkeypatch):
-    import gramian.models.kernel_ridge as module
+    import gramian.models.kernel.ridge as module
 
     X, y = rough(4, 500)
     model = gm.Ridge(alpha=alpha, kernel=RBF(1.5))
@@ -664,7 +664,7 @@ def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monke
 
 
 def test_conjugate_gradients_give_the_same_bits_for_any_threads(monkeypatch):
-    import gramian.models.kernel_ridge as module
+    import gramian.models.kernel.ridge as module
 
     X, y = rough(5, 700)
     for name, value in {"STEPS_FROM": 100, "STEPS_SHARE": 5}.items():
@@ -710,7 +710,7 @@ def test_folds_of_kernel_ridge_equal_refits(intercept, weighted, count):
 @pytest.mark.parametrize("n", [1, 2, 3, 90])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_tridiagonal_matrix_gives_every_alpha(n, intercept):
-    from gramian.solvers.kernel_tridiagonal import TridiagonalPath
+    from gramian.solvers.kernel.tridiagonal import TridiagonalPath
 
     rng = np.random.default_rng(n)
     K, Y, w = RBF(1.0)(rng.standard_normal((n, 3))), rng.standard_normal((n, 2)), rng.uniform(0.2, 3.0, n)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import gramian as gm
 from gramian.kernels import RBF, Linear, Polynomial, Precomputed, Spectrum
-from gramian.spectral import kernel_pca
+from gramian.spectral.pca import kernel_pca
 
 
 def table(seed, n=150, d=4):

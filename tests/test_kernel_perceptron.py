@@ -9,8 +9,8 @@ from sklearn.datasets import make_moons
 
 import gramian as gm
 from gramian.kernels import RBF, Linear, Spectrum
-from gramian.solvers import dual_perceptron
-from gramian.solvers.dual_perceptron import Mistaken
+from gramian.solvers.kernel import dual_perceptron
+from gramian.solvers.kernel.dual_perceptron import Mistaken
 
 RNG = np.random.default_rng(7)
 

@@ -5,13 +5,13 @@ import pytest
 from sklearn.svm import SVC as Libsvm
 
 import gramian as gm
-from gramian.exponential import exp_here, exp_single_here, expm1_single_here
+from gramian._core.numerics.exponential import exp_here, exp_single_here, expm1_single_here
 from gramian.kernels import RBF, Laplacian, Linear
-from gramian.kernels.sums import gaussian_sums, gaussian_sums_among
-from gramian.models import kernel_svm
-from gramian.models.kernel_svm import train
-from gramian.solvers.kernel_rows import FEW, KernelRows, single_precision
-from gramian.solvers.smo import Dual, Start, _at_margins, minimise
+from gramian.kernels.numerics.sums import gaussian_sums, gaussian_sums_among
+from gramian.models.kernel import svm
+from gramian.models.kernel.svm import train
+from gramian.solvers.kernel.kernel_rows import FEW, KernelRows, single_precision
+from gramian.solvers.kernel.smo import Dual, Start, _at_margins, minimise
 
 
 def noisy(seed, n, d=5):
@@ -96,8 +96,8 @@ def test_times_is_the_matrix_times_the_weights(kernel):
 def test_machines_of_many_rows_reach_libsvms_objective(monkeypatch, start_from_sample):
     X, y = noisy(0, FEW + 500)
     if start_from_sample:
-        monkeypatch.setattr(kernel_svm, "MANY", 1000)
-        monkeypatch.setattr(kernel_svm, "SAMPLE", 400)
+        monkeypatch.setattr(svm, "MANY", 1000)
+        monkeypatch.setattr(svm, "SAMPLE", 400)
     n, C = len(y), 2.0
     model = gm.SVC(alpha=1 / (2 * n * C), kernel=RBF(1.5), tol=1e-6).fit(X, y)
     assert model.certificate_.holds

@@ -11,8 +11,8 @@ from sklearn.model_selection import cross_val_score
 import gramian as gm
 from gramian.kernels import ANOVA, RBF, Custom, Linear, Matern, Precomputed, Sigmoid, Spectrum, repaired
 from gramian.rows import MemoryRows
-from gramian.selection.strength import splits_of
-from gramian.solvers.kernel_ridge import KernelPath
+from gramian.selection.cv.regularization import splits_of
+from gramian.solvers.kernel.kernel_ridge import KernelPath
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((60, 3))

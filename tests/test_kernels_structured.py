@@ -16,12 +16,12 @@ from scipy.linalg import expm
 from scipy.stats import multivariate_normal
 
 import gramian as gm
-from gramian.kernels import adjacency, diffusion, kmers, mismatches, strings, walks
-from gramian.kernels.diffusion import Diffusion
-from gramian.kernels.distributions import ProbabilityProduct
-from gramian.kernels.graphs import RandomWalk
-from gramian.kernels.strings import Gappy, Mismatch, Spectrum
-from gramian.kernels.vectors import Linear
+from gramian.kernels.structured import adjacency, diffusion, kmers, mismatches, strings, walks
+from gramian.kernels.structured.diffusion import Diffusion
+from gramian.kernels.structured.distributions import ProbabilityProduct
+from gramian.kernels.structured.graphs import RandomWalk
+from gramian.kernels.structured.strings import Gappy, Mismatch, Spectrum
+from gramian.kernels.vectors.inner_products import Linear
 from gramian.rows import threads
 
 X1 = "IPTSALVKETLALLSTHRTLIIANETLRIPVPVHKNHQLCTEEIFQGIGTLESQTVQGGTVERLFKNLSLIKKYIDGQKKKCGEERRRVNQFLDYLQEFLGVMNTEWI"

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gramian as gm
-from gramian.models import sparse
-from gramian.solvers import working_set
+from gramian.models.linear import sparse
+from gramian.solvers.sparse import working_set
 from oracles import elastic_net
 
 

@@ -14,8 +14,8 @@ from sklearn.model_selection import GroupKFold
 import gramian as gm
 from gramian.kernels import RBF, Laplacian, Linear
 from gramian.kernels.points import Vectors
-from gramian.models import learned_metric
-from gramian.models.learned_metric import average_gradients, rounds
+from gramian.models.kernel import learned_metric
+from gramian.models.kernel.learned_metric import average_gradients, rounds
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 4))

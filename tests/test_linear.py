@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 import gramian as gm
-from gramian.solvers.quadratic import REFINABLE
+from gramian.solvers.least_squares.closed_form import REFINABLE
 from oracles import least_squares
 
 

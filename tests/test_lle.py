@@ -9,7 +9,7 @@ from sklearn.datasets import make_s_curve, make_swiss_roll
 from sklearn.manifold import LocallyLinearEmbedding
 
 import gramian as gm
-from gramian.spectral import lle
+from gramian.spectral.embedding import lle
 
 SEEDS = pytest.mark.parametrize("seed", [0, 1, 2])
 

@@ -5,10 +5,10 @@ import pytest
 from sklearn.cluster import KMeans
 
 import gramian as gm
-from gramian import small
-from gramian.solvers.lloyd import lloyd, nearest, own
-from gramian.solvers.points import Points
-from gramian.solvers.seeding import by_weight, farthest, plus_plus
+from gramian._core.numerics import small_tables
+from gramian.solvers.kmeans.lloyd import lloyd, nearest, own
+from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
 
 
 def squares(X, C):
@@ -307,8 +307,8 @@ def test_small_tables_without_compiled_loops(n, d, k, kind, weighted, monkeypatc
         X = np.asfortranarray(X)[::-1]
     weight = rng.integers(0, 3, n) * rng.random(n) if weighted else None
     answers = []
-    for numbers in (small.SMALL, 0):
-        monkeypatch.setattr(small, "SMALL", numbers)
+    for numbers in (small_tables.SMALL, 0):
+        monkeypatch.setattr(small_tables, "SMALL", numbers)
         rows = plus_plus(X, weight, k, np.random.default_rng(0))
         start = np.concatenate([X[rows[:-1]], X[rows[:1]]]).astype(float)
         answers.append((rows, lloyd(X, weight, start), lloyd(X, weight, start, max_iter=2), *nearest(X, start)))

@@ -19,8 +19,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-import gramian.models.most_probable as module
-from gramian.models.map import MAP
+import gramian.models.linear.most_probable as module
+from gramian.models.linear.map import MAP
 from gramian.objective import likelihoods as L
 from gramian.objective import priors as P
 

@@ -162,7 +162,7 @@ def test_stress_never_rises_and_the_certificate_is_the_gradient(seed):
 
 
 def test_the_gradient_of_the_certificate_is_that_of_the_stress():
-    from gramian.spectral.smacof import Stress
+    from gramian.spectral.embedding.smacof import Stress
 
     D = between(points(0, n=8))
     W = np.random.default_rng(0).uniform(0.5, 2.0, D.shape)

@@ -16,7 +16,7 @@ from sklearn.calibration import calibration_curve
 
 import gramian as gm
 from gramian import metrics
-from gramian.metrics.counts import _cells
+from gramian.metrics.statistics.counts import _cells
 
 Z95 = ndtri(0.975)
 

@@ -10,7 +10,7 @@ from sklearn.mixture import GaussianMixture as Reference
 
 import gramian as gm
 from gramian.structures import Gaussian
-from gramian.structures.em import PANEL
+from gramian.structures.loop.em import PANEL
 
 KINDS = {"full": "full", "shared": "tied", "diagonal": "diag", "spherical": "spherical"}
 

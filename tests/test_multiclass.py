@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import LinearSVC
 
 import gramian as gm
-from gramian.models.codes import code_matrix, confidences
+from gramian.models.base.output_codes import code_matrix, confidences
 from gramian.objective.losses import Hinge, Logistic, MultiHinge, Softmax, SquaredHinge
 
 LOSSES = {"logistic": Logistic(), "hinge": Hinge(), "squared_hinge": SquaredHinge()}

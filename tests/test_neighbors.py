@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.models import nearest, nearest_distinct, nearest_model
-from gramian.models.nearest import Brute, Tree, _smallest, search
-from gramian.models.nearest_distance import METRICS, GramBounds
-from gramian.models.nearest_distinct import Distinct
-from gramian.models.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from gramian.models.neighbors import base, distinct, exact_search
+from gramian.models.neighbors.distances import METRICS, GramBounds
+from gramian.models.neighbors.distinct import Distinct
+from gramian.models.neighbors.estimators import KNeighborsClassifier, KNeighborsRegressor
+from gramian.models.neighbors.exact_search import Brute, Tree, _smallest, search
 from gramian.rows import Rows
 
 BOTH = [KNeighborsClassifier, KNeighborsRegressor]
@@ -149,7 +149,7 @@ class TestSearch:
         rng = np.random.default_rng(3)
         for n, m in ((4000, 40), (900, 10), (60, 20)):
             table = rng.standard_normal((8, n)).astype(np.float32)
-            places = np.argsort(np.arange(n) % nearest.STRIDE, kind="stable")
+            places = np.argsort(np.arange(n) % exact_search.STRIDE, kind="stable")
             table[::2, places] = np.sort(
                 table[::2], axis=1
             )  # the sample has the smallest numbers: a threshold far too low
@@ -166,7 +166,7 @@ class TestSearch:
         X, Q = rng.integers(0, 3, (500, d)).astype(float), rng.integers(0, 3, (40, d)).astype(float)
         expected = brute_force(X, Q, 12)
         for name, value in (("FOUND", 30), ("TOGETHER", 50), ("PAIRS", 40)):
-            monkeypatch.setattr(nearest, name, value)
+            monkeypatch.setattr(exact_search, name, value)
         for points in (Distinct.of(X), alone(X)):
             for found in (Brute(METRICS["euclidean"], points, 12, ""), Tree(METRICS["euclidean"], points, "")):
                 distance, index = found.nearest(Q, 12)
@@ -182,7 +182,7 @@ class TestSearch:
             assert found.members.tolist() == [0, 2, 1, 3, 4]
             assert found.starts.tolist() == [0, 2, 4, 5]
             assert Distinct.of(T[[0, 1, 4]]).members is None
-        monkeypatch.setattr(nearest_distinct, "_hashes", lambda T: np.zeros(T.shape[0], dtype=np.uint64))
+        monkeypatch.setattr(distinct, "_hashes", lambda T: np.zeros(T.shape[0], dtype=np.uint64))
         assert Distinct.of(X).members is None  # different rows of one hash are kept apart
         assert Distinct.of(sp.csr_array(X)).members is None
 
@@ -471,7 +471,7 @@ class TestChoice:
         assert KNeighborsRegressor(neighbors=399).fit(X, y).scores_.neighbors.max() == 399
         few = KNeighborsRegressor().fit(X[:5], y[:5])
         assert few.scores_.neighbors.tolist() == [4, 3, 2, 1]
-        monkeypatch.setattr(nearest_model, "LOSSES", 400 * 20)
+        monkeypatch.setattr(base, "LOSSES", 400 * 20)
         thin = KNeighborsRegressor(neighbors=300).fit(X, y).scores_.neighbors
         assert len(thin) <= 20
         assert thin[0] == 300

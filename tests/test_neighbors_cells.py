@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import gramian as gm
-from gramian.models import nearest_cells
-from gramian.models.nearest import Brute
-from gramian.models.nearest_cells import Cells, Smallest
-from gramian.models.nearest_distance import MANY, METRICS
-from gramian.models.nearest_distinct import Distinct
+from gramian.models.neighbors import cells
+from gramian.models.neighbors.cells import Cells, Smallest
+from gramian.models.neighbors.distances import MANY, METRICS
+from gramian.models.neighbors.distinct import Distinct
+from gramian.models.neighbors.exact_search import Brute
 
 N = MANY + 300
 
@@ -116,7 +116,7 @@ def test_selection_in_plain_python_is_that_of_a_sort(dtype):
         values = rng.integers(0, 20, (1, count)).astype(dtype)
         expected, places = np.sort(values[0]), np.arange(count)[None].copy()
         before = values.copy()
-        assert nearest_cells.select.py_func(values, places, 0, count, kept) == expected[kept - 1]
+        assert cells.select.py_func(values, places, 0, count, kept) == expected[kept - 1]
         np.testing.assert_array_equal(np.sort(values[0, :kept]), expected[:kept])
         np.testing.assert_array_equal(before[0, places[0]], values[0])
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import gramian as gm
-from gramian.solvers.concomitant import ScaleSearch
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.problem import Problem
-from gramian.solvers.separation import may_separate
+from gramian.objective.problem import Problem
+from gramian.solvers.smooth.concomitant import ScaleSearch
+from gramian.solvers.smooth.separation import may_separate
+from gramian.solvers.solve import fit_problem
 
 L, P = gm.losses, gm.penalties
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import gramian as gm
-from gramian.spectral import principal
+from gramian.spectral.pca import principal_axes
 
 SOLVERS = ("moments", "dual", "svd", "krylov")
 
@@ -247,8 +247,8 @@ def test_bi_cross_validation_by_hand():
 def test_many_components_are_looked_for_step_by_step(monkeypatch):
     X = table(11, 300, 250)
     reference = gm.PCA(0.97).fit(X)
-    monkeypatch.setattr(principal, "MOST", 0.0)
-    monkeypatch.setattr(principal, "COMPLETE", 0.0)
+    monkeypatch.setattr(principal_axes, "MOST", 0.0)
+    monkeypatch.setattr(principal_axes, "COMPLETE", 0.0)
     model = gm.PCA(0.97).fit(X)
     assert model.solver_.name == "block Krylov"
     assert model.n_components_ == reference.n_components_ > 50
@@ -325,7 +325,7 @@ def large_sparse(seed, n=360, d=330):
 def test_large_sparse_tables_stay_sparse(monkeypatch):
     X = large_sparse(0)
     Z = X.toarray() - np.asarray(X.mean(axis=0))
-    monkeypatch.setattr(principal, "SPARSE_FULL", 300)
+    monkeypatch.setattr(principal_axes, "SPARSE_FULL", 300)
     monkeypatch.setattr(sp.csr_array, "toarray", None)
     monkeypatch.setattr(sp.csr_matrix, "toarray", None)
     model = gm.PCA(5).fit(X)

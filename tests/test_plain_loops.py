@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import gramian as gm
-from gramian.compiled import interpreted
-from gramian.solvers import dual_perceptron, perceptron
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.plain_descent import minimise_plain
-from gramian.solvers.problem import Problem
-from gramian.solvers.proximal import minimise
-from gramian.structures import feet
+from gramian._core.numerics.compiled import interpreted
+from gramian.objective.problem import Problem
+from gramian.solvers.first_order import perceptron
+from gramian.solvers.kernel import dual_perceptron
+from gramian.solvers.smooth.plain_descent import minimise_plain
+from gramian.solvers.smooth.proximal_newton import minimise
+from gramian.solvers.solve import fit_problem
+from gramian.structures.components import ellipsoid_projection
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -42,10 +43,24 @@ def test_plain_ellipse_equations_have_the_compiled_bits(seed):
     p, size = d * (d + 3) // 2, float(axes.max())
     a = axes / size
     found = []
-    for of_feet, of_equations in ((feet._feet, feet._equations), (feet._plain_feet, feet._plain_equations)):
+    for of_feet, of_equations in (
+        (ellipsoid_projection._feet, ellipsoid_projection._equations),
+        (ellipsoid_projection._plain_feet, ellipsoid_projection._plain_equations),
+    ):
         y, far, slope, curve = np.empty((n, d)), np.empty(n), np.zeros(p), np.zeros((p, p))
-        of_feet(X / size, a, *feet._gaps(a), np.empty(d), y, far)
-        given = X, weight, np.zeros(d), 1.0, X.mean(axis=0), size, a, *feet._gaps(a), turn, np.empty((6, p))
+        of_feet(X / size, a, *ellipsoid_projection._gaps(a), np.empty(d), y, far)
+        given = (
+            X,
+            weight,
+            np.zeros(d),
+            1.0,
+            X.mean(axis=0),
+            size,
+            a,
+            *ellipsoid_projection._gaps(a),
+            turn,
+            np.empty((6, p)),
+        )
         value = of_equations(*given, slope, curve)
         found.append(np.concatenate([y.ravel(), far, slope, np.tril(curve).ravel(), [value]]))
     np.testing.assert_array_equal(*found)

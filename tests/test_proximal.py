@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gramian.solvers import proximal
+from gramian.solvers.smooth import proximal_newton
 
 
 def model(p, seed=0, rank=None):
@@ -19,7 +19,7 @@ def test_minimum_of_a_model_is_optimal(p, rank):
     H, g = model(p, rank=rank)
     l1, low, high = np.where(np.arange(p) % 5 == 4, 0.0, 0.02), np.full(p, -np.inf), np.full(p, 0.7)
     x, slope = np.zeros(p), g.copy()
-    proximal.minimise(H, x, slope, l1, low, high, 1e-10, 5000)
+    proximal_newton.minimise(H, x, slope, l1, low, high, 1e-10, 5000)
     np.testing.assert_allclose(slope, g + H @ x, atol=1e-12)
     z = x - slope
     prox = np.clip(np.sign(z) * np.maximum(np.abs(z) - l1, 0.0), low, high)
@@ -34,16 +34,16 @@ def test_elimination_solves_as_lapack(curves):
     x = np.random.default_rng(1).standard_normal(30) * (np.arange(30) % 3 > 0)
     l1, low, high = np.full(30, 0.01), np.full(30, -np.inf), np.full(30, np.inf)
     free, A, step = np.empty(30, np.int64), np.empty((30, 30)), np.empty(30)
-    proximal.free_step(H, x, g, l1, low, high, free, A, step)
-    np.testing.assert_allclose(step, proximal._large_free_step(H, x, g, l1, low, high), rtol=1e-9, atol=1e-12)
+    proximal_newton.free_step(H, x, g, l1, low, high, free, A, step)
+    np.testing.assert_allclose(step, proximal_newton._large_free_step(H, x, g, l1, low, high), rtol=1e-9, atol=1e-12)
 
 
 def test_singular_systems_make_no_step(monkeypatch):
-    monkeypatch.setattr(proximal, "RAISED", 0.0)
+    monkeypatch.setattr(proximal_newton, "RAISED", 0.0)
     H, g, ones = np.ones((2, 2)), np.array([1.0, -1.0]), np.ones(2)
     low, high = -np.inf * ones, np.inf * ones
-    step = proximal._large_free_step(H, ones, g, 0.0 * ones, low, high)
+    step = proximal_newton._large_free_step(H, ones, g, 0.0 * ones, low, high)
     plain = np.empty(2)
-    proximal.free_step.py_func(H, ones, g, 0.0 * ones, low, high, np.empty(2, np.int64), np.empty((2, 2)), plain)
+    proximal_newton.free_step.py_func(H, ones, g, 0.0 * ones, low, high, np.empty(2, np.int64), np.empty((2, 2)), plain)
     np.testing.assert_array_equal(step, 0.0)
     np.testing.assert_array_equal(plain, 0.0)

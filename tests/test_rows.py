@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import gramian as gm
-from gramian.rows import CountedFolds, LabelledFolds, base, cores
+from gramian.rows import CountedFolds, LabelledFolds, base, blas_threads
 
 
 def total(rows):
@@ -127,14 +127,14 @@ def test_threads_are_counted(monkeypatch):
     with pytest.raises(ValueError, match="at least 1"), gm.threads(0):
         pass
     monkeypatch.setenv("GRAMIAN_THREADS", "3")
-    assert cores.thread_count() == 3
+    assert blas_threads.thread_count() == 3
     monkeypatch.delenv("GRAMIAN_THREADS")
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    assert cores.thread_count() == 5
+    assert blas_threads.thread_count() == 5
     monkeypatch.setenv("OMP_NUM_THREADS", "zero")
-    assert cores.thread_count() >= 1
+    assert blas_threads.thread_count() >= 1
     monkeypatch.delattr("os.sched_getaffinity")
-    assert cores.thread_count() >= 1
+    assert blas_threads.thread_count() >= 1
 
 
 def test_an_error_in_a_block_reaches_the_caller(monkeypatch):

@@ -12,8 +12,8 @@ from sklearn.model_selection import (
 )
 
 import gramian as gm
-from gramian.selection.scores import between, join, scores_of
-from gramian.selection.splits import plan, split_sums
+from gramian.selection.cv.scores import between, join, scores_of
+from gramian.selection.cv.splits import plan, split_sums
 
 
 def rows(n=60):

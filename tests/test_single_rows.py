@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 import gramian as gm
+from gramian.objective.problem import Problem
 from gramian.solvers import Newton, NewtonCG
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.problem import Problem
-from gramian.solvers.single_rows import SingleRows
+from gramian.solvers.smooth.single_rows import SingleRows
+from gramian.solvers.solve import fit_problem
 
 L, P = gm.losses, gm.penalties
 N, D = 1400, 180

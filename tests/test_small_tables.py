@@ -8,13 +8,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gramian as gm
-from gramian import small
-from gramian.compiled import interpreted
-from gramian.selection import leaps
-from gramian.solvers import active_set
-from gramian.spectral import affinities
-from gramian.structures import chains
-from gramian.structures.small_chains import loop
+from gramian._core.numerics import small_tables
+from gramian._core.numerics.compiled import interpreted
+from gramian.selection.features import leaps
+from gramian.solvers.sparse import active_set
+from gramian.spectral.embedding import affinities
+from gramian.structures.hierarchy import nn_chain
+from gramian.structures.hierarchy.nn_chain_small import loop
 
 FIRST = """
 import sys, numpy as np, gramian as gm
@@ -51,8 +51,8 @@ def table(request):
 
 def both(monkeypatch, answer):
     found = []
-    for numbers in (small.SMALL, 0):
-        monkeypatch.setattr(small, "SMALL", numbers)
+    for numbers in (small_tables.SMALL, 0):
+        monkeypatch.setattr(small_tables, "SMALL", numbers)
         found.append(answer())
     return found
 
@@ -69,7 +69,7 @@ def test_chains_in_numpy_are_the_compiled_ones(name, weighted, table):
     n = len(table)
     weight = np.random.default_rng(0).random(n) + 0.1 if weighted else np.ones(n)
     answers = []
-    for take in (loop("distance_rows", n), chains.distance_rows):
+    for take in (loop("distance_rows", n), nn_chain.distance_rows):
         D = np.empty((n, n))
         take(table, np.ascontiguousarray(table.T), 0, D)
         answers.append(D)
@@ -81,15 +81,15 @@ def test_chains_in_numpy_are_the_compiled_ones(name, weighted, table):
     else:
         given, name = (answers[0], weight, name), "matrix_chain"
     pairs, heights = loop(name, n)(*(np.copy(each) if np.ndim(each) else each for each in given))
-    told = getattr(chains, name)(*(np.copy(each) if np.ndim(each) else each for each in given))
+    told = getattr(nn_chain, name)(*(np.copy(each) if np.ndim(each) else each for each in given))
     assert_array_equal(pairs, told[0])
     assert_array_equal(heights, told[1])
     order = np.argsort(heights, kind="stable")
-    merges = chains.in_order(pairs[order], heights[order], n)
+    merges = nn_chain.in_order(pairs[order], heights[order], n)
     assert_array_equal(loop("in_order", n)(pairs[order], heights[order], n), merges)
-    for quick, slow in zip(loop("spans", n)(merges), chains.spans(merges), strict=True):
+    for quick, slow in zip(loop("spans", n)(merges), nn_chain.spans(merges), strict=True):
         assert_array_equal(quick, slow)
-    assert_array_equal(loop("after", n)(merges, n - 4), chains.after(merges, n - 4))
+    assert_array_equal(loop("after", n)(merges, n - 4), nn_chain.after(merges, n - 4))
 
 
 @pytest.mark.parametrize("split", ["kmeans", "principal"])
@@ -150,7 +150,7 @@ def test_few_columns_are_interpreted(module, monkeypatch):
 def test_interpreted_functions_call_those_given_instead():
     n = 5
     merges = np.column_stack([[0, 5, 6, 7], [1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]])
-    assert_array_equal(interpreted(chains.after)(merges, 3), chains.after(merges, 3))
+    assert_array_equal(interpreted(nn_chain.after)(merges, 3), nn_chain.after(merges, 3))
     D = np.arange(n * n, dtype=float).reshape(n, n)
     D = np.minimum(D, D.T)
     np.fill_diagonal(D, 0.0)
@@ -158,7 +158,7 @@ def test_interpreted_functions_call_those_given_instead():
 
     def first(values, gone, start, m, low):
         calls.append(m)
-        return chains._first(values, gone, start, m, low)
+        return nn_chain._first(values, gone, start, m, low)
 
-    interpreted(chains.matrix_chain, _first=first)(D.copy(), np.ones(n), chains.SINGLE)
+    interpreted(nn_chain.matrix_chain, _first=first)(D.copy(), np.ones(n), nn_chain.SINGLE)
     assert calls

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gramian.solvers import smo_loops, smo_steps
+from gramian.solvers.kernel import smo_loops, smo_steps
 
 
 @pytest.mark.parametrize("kind", ["normal", "duplicates", "grid", "flat", "indefinite"])

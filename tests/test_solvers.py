@@ -9,9 +9,10 @@ from scipy.optimize import linprog, minimize
 from sklearn.svm import LinearSVC
 
 import gramian as gm
-from gramian.objective.label_losses import SoftMargin
 from gramian.objective.losses import Loss
+from gramian.objective.losses.classification import SoftMargin
 from gramian.objective.penalties import Parts, Penalty
+from gramian.objective.problem import Problem
 from gramian.solvers import (
     ColumnDescent,
     DualDescent,
@@ -29,13 +30,12 @@ from gramian.solvers import (
     ScaleNewton,
     ScaleSearch,
 )
+from gramian.solvers.base import run
 from gramian.solvers.choose import choose
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.iterate import run
-from gramian.solvers.near_rows import NearRows
-from gramian.solvers.newton import solve_spd
-from gramian.solvers.problem import Problem
-from gramian.solvers.turned import TurnedInterior
+from gramian.solvers.nonsmooth.active_rows import NearRows
+from gramian.solvers.nonsmooth.row_space import TurnedInterior
+from gramian.solvers.smooth.newton import solve_spd
+from gramian.solvers.solve import fit_problem
 
 L, P = gm.losses, gm.penalties
 ALPHA = 0.02
@@ -609,7 +609,7 @@ def test_products_with_the_hessian_do_what_the_hessian_does(loss, penalty, monke
     X, y = table(30, loss.targets)
     problem = problem_of(X, y, loss, penalty)
     whole = fit_problem(problem, solver="primal-dual")
-    monkeypatch.setattr("gramian.solvers.primal_dual.MAX_DENSE", 0)
+    monkeypatch.setattr("gramian.solvers.nonsmooth.primal_dual.MAX_DENSE", 0)
     fit = fit_problem(problem, solver="primal-dual")
     assert fit.certificate.holds
     assert fit.value == pytest.approx(whole.value, rel=1e-7)

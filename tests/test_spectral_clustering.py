@@ -17,7 +17,7 @@ from sklearn.neighbors import kneighbors_graph
 import gramian as gm
 from gramian.kernels import RBF, Precomputed
 from gramian.solvers.eigen import krylov
-from gramian.spectral.partition import k_means, rounded, rows_of_unit_length
+from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
 
 CUTS = ["normalized", "ratio"]
 every_cut = pytest.mark.parametrize("cut", CUTS)
@@ -222,8 +222,10 @@ def test_points_along_a_line():
     model = gm.SpectralClustering(2, neighbors=10, random_state=0).fit(X)
     assert np.bincount(model.labels_).tolist() == [750, 750]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gramian.spectral.relaxation.WHOLE", 0)
-        patch.setattr("gramian.spectral.relaxation.krylov", lambda *a, **b: krylov(*a, **{**b, "max_products": 90}))
+        patch.setattr("gramian.spectral.clustering.relaxation.WHOLE", 0)
+        patch.setattr(
+            "gramian.spectral.clustering.relaxation.krylov", lambda *a, **b: krylov(*a, **{**b, "max_products": 90})
+        )
         with pytest.warns(gm.ConvergenceWarning, match="have a residual of"):
             poor = gm.SpectralClustering(2, neighbors=10, random_state=0).fit(X)
     assert not poor.certificate_.holds

@@ -9,12 +9,12 @@ from scipy.special import airy
 from sklearn.datasets import load_digits
 
 import gramian as gm
-from gramian.spectral import factors, independence
-from gramian.spectral.factors import factors_of
-from gramian.spectral.noise import noise_median
-from gramian.spectral.null import scrambled
-from gramian.spectral.principal import principal
-from gramian.spectral.tracy_widom import tracy_widom
+from gramian.spectral.null import factor_analysis, permutation
+from gramian.spectral.null.factor_analysis import factors_of
+from gramian.spectral.null.noise import noise_median
+from gramian.spectral.null.spectrum_test import scrambled
+from gramian.spectral.null.tracy_widom import tracy_widom
+from gramian.spectral.pca.principal_axes import principal
 from simulations.spectra import COLUMNS
 
 
@@ -289,7 +289,7 @@ def test_noise_beside_directions_in_common_does_not_count(kind, d):
 
 
 def test_factor_analysis_finds_the_model(monkeypatch):
-    monkeypatch.setattr(factors, "ITERATIONS", 500)
+    monkeypatch.setattr(factor_analysis, "ITERATIONS", 500)
     rng = np.random.default_rng(15)
     n, d = 20_000, 8
     loadings, noise = rng.standard_normal((d, 2)), np.linspace(1.0, 4.0, d)
@@ -318,7 +318,7 @@ def test_large_and_weighted_tables_and_moments_know_variances(monkeypatch):
         assert (gm.spectrum_test(source, sample_weight=weights).significant > 0) == some
         assert (gm.PCA(3).fit(source).null_.significant > 0) == some
     wide = rng.standard_normal((60, 400)) * np.linspace(0.3, 3.0, 400)
-    monkeypatch.setattr(independence, "MOST_PERMUTED_CELLS", 0)
+    monkeypatch.setattr(permutation, "MOST_PERMUTED_CELLS", 0)
     assert gm.spectrum_test(wide, scrambles=0).significant == 0
     assert gm.spectrum_test(wide + np.outer(rng.standard_normal(60), np.full(400, 2.0)), scrambles=0).significant == 1
 
@@ -335,11 +335,11 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("level", [0.001, 0.01, 0.05, 0.2])
 def test_level_of_sequential_comparison_is_that_of_ranks(law, level):
-    draw, enough, repeats = LAWS[law], independence.ENOUGH_PERMUTED, 1000
+    draw, enough, repeats = LAWS[law], permutation.ENOUGH_PERMUTED, 1000
     rng = np.random.default_rng(15)
     p = np.array(
         [
-            independence._beside(lambda rng: np.full((1, 1), draw(rng)), draw(rng), 0, level, seed, [], enough)
+            permutation._beside(lambda rng: np.full((1, 1), draw(rng)), draw(rng), 0, level, seed, [], enough)
             for seed in range(repeats)
         ]
     )
@@ -360,7 +360,7 @@ def test_edge_from_variances_is_that_of_marchenko_pastur_where_they_are_equal():
     scale = (np.sqrt(n) + np.sqrt(d)) * (1 / np.sqrt(n) + 1 / np.sqrt(d)) ** (1 / 3)
     for s in (-1.27, 0.98, 2.02):
         expected = tracy_widom(s)[1][0]
-        found = independence._by_variances(np.full(d, float(n)), float(n), centre + s * scale)
+        found = permutation._by_variances(np.full(d, float(n)), float(n), centre + s * scale)
         assert found == pytest.approx(expected, rel=1e-6)
 
 
@@ -372,6 +372,6 @@ def test_sums_of_squares_in_one_pass():
     for table in (X, X.toarray()):
         rows = gm.scan(table, sample_weight=w)
         found = principal(rows, None, "auto", 0)
-        squares = rows.sum(lambda block, found=found: independence._block_squares(block, found))
+        squares = rows.sum(lambda block, found=found: permutation._block_squares(block, found))
         np.testing.assert_allclose(np.ldexp(squares, 2 * found.exponent), expected, rtol=1e-10)
-        np.testing.assert_allclose(independence.column_squares(found), squares, rtol=1e-10)
+        np.testing.assert_allclose(permutation.column_squares(found), squares, rtol=1e-10)

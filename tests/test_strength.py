@@ -12,12 +12,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 
 import gramian as gm
-from gramian.models.kernel_search import searched_rank
+from gramian.models.kernel.search import searched_rank
 from gramian.objective import losses as L
 from gramian.objective import penalties as P
+from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.selection.strength import Strength
-from gramian.solvers.problem import Problem
+from gramian.selection.cv.regularization import Strength
 
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
 
@@ -403,7 +403,7 @@ def test_several_classes_in_the_same_passes(kind):
 
 
 def test_softmax_passes_of_many_rows_are_compiled_with_equal_scores(monkeypatch):
-    from gramian.solvers import softmax_models
+    from gramian.solvers.smooth import softmax_models
 
     X, y = problem(25, n=1500, d=4, k=3)
     plain = gm.LogisticRegression(alphas=ALPHAS).fit(X, y).scores_.folds
@@ -413,7 +413,7 @@ def test_softmax_passes_of_many_rows_are_compiled_with_equal_scores(monkeypatch)
 
 def test_passes_of_several_classes_are_few(monkeypatch):
     """Twenty alphas and five folds: few products with the rows each, for all folds together; seldom two gradients."""
-    from gramian.solvers.softmax_models import SoftmaxModels
+    from gramian.solvers.smooth.softmax_models import SoftmaxModels
 
     passes = {"gradients": 0, "_products": 0, "neglected": 0}
 
@@ -437,7 +437,7 @@ def test_passes_of_several_classes_are_few(monkeypatch):
 @pytest.mark.parametrize(("penalty", "most"), [("l2", 65), ("l1", 100)])
 def test_passes_of_two_classes_are_few(penalty, most, monkeypatch):
     """Starts and last steps are foretold: three passes an alpha, and five where coefficients are zero."""
-    from gramian.selection.fold_passes import FoldPasses
+    from gramian.selection.cv.fold_passes import FoldPasses
 
     passes, plain = [], FoldPasses.sums
     monkeypatch.setattr(FoldPasses, "sums", lambda *args: (passes.append(1), plain(*args))[1])
@@ -451,7 +451,7 @@ def test_passes_of_two_classes_are_few(penalty, most, monkeypatch):
 @pytest.mark.parametrize("far", [0.0, 1e4])
 def test_softmax_models_know_their_gradient_after_a_step(far, compiled):
     """What a step changes beyond its Hessian, against gradients at both ends; and the losses of test rows."""
-    from gramian.solvers.softmax_models import SoftmaxModels, penalty
+    from gramian.solvers.smooth.softmax_models import SoftmaxModels, penalty
 
     rng = np.random.default_rng(23)
     X, y = problem(23, n=1500, d=4, k=3)

@@ -9,8 +9,8 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 import gramian as gm
 from gramian.structures import Circle, Ellipse, Flat, Gaussian, KernelPoint, Line, Plane, Point, StudentT
-from gramian.structures.feet import signed_distances
-from gramian.structures.medians import median
+from gramian.structures.components.ellipsoid_projection import signed_distances
+from gramian.structures.components.medians import median
 
 SEARCH = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.selection.subset import BestSubset
+from gramian.selection.features.subset import BestSubset
 
 
 def data(n=60, d=8, seed=0, noise=2.0):

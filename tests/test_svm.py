@@ -13,7 +13,7 @@ from sklearn.svm import SVC as Sister
 from sklearn.svm import LinearSVC
 
 import gramian as gm
-from gramian.models.calibration import Calibration, calibrate
+from gramian.models.base.calibration import Calibration, calibrate
 
 
 def problem(seed, n=120, d=3, noise=0.6):
@@ -254,7 +254,7 @@ def test_classes_that_overlap_have_no_hard_margin():
 @pytest.mark.parametrize(("d", "duplicates"), [(2, False), (8, False), (60, False), (3, True)])
 def test_alpha_of_separable_classes_is_chosen_with_the_hard_margin_of_every_fold(d, duplicates, monkeypatch):
     """Rounding is no obstacle where alpha is tiny: no model needs a fit of its own."""
-    from gramian.selection.fold_kink import FoldKink
+    from gramian.selection.cv.fold_piecewise import FoldKink
 
     fits, plain = [], FoldKink.__init__
     monkeypatch.setattr(

@@ -31,9 +31,9 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
-from gramian.models.balanced import Balanced
-from gramian.models.threshold import TunedThreshold
-from gramian.models.threshold_search import NAMES
+from gramian.models.meta.balanced import Balanced
+from gramian.models.meta.threshold import TunedThreshold
+from gramian.models.meta.threshold_search import NAMES
 
 OFFERED = [name for name in NAMES if name != "cost"]
 EXPECTED_FAILURES = {"check_classifiers_train": "predict follows the threshold, predict_proba stays what it is"}

@@ -14,8 +14,8 @@ from sklearn.manifold import trustworthiness
 from sklearn.neighbors import KNeighborsClassifier
 
 import gramian as gm
-from gramian.spectral.affinities import affinities
-from gramian.spectral.forces import Forces
+from gramian.spectral.embedding.affinities import affinities
+from gramian.spectral.embedding.tsne_gradient import Forces
 
 SEEDS = pytest.mark.parametrize("seed", [0, 1])
 
@@ -135,7 +135,7 @@ def test_no_place_for_new_rows_is_said():
 
 def test_opentsne_where_it_is_installed_and_asked_for(monkeypatch):
     X, _ = clusters(0, n=30)
-    monkeypatch.setattr("gramian.spectral.tsne.find_spec", lambda name: None)
+    monkeypatch.setattr("gramian.spectral.embedding.tsne.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install"):
         gm.TSNE(perplexity=5, engine="opentsne").fit(X)
     asked = {}
@@ -153,7 +153,7 @@ def test_opentsne_where_it_is_installed_and_asked_for(monkeypatch):
                 asked["looks"] = next(i for i in range(1, 9) if look(i * asked["callbacks_every_iters"], 1.0, values))
             return (1e4 * asked["initialization"]).view(Places)
 
-    monkeypatch.setattr("gramian.spectral.tsne.find_spec", lambda name: object())
+    monkeypatch.setattr("gramian.spectral.embedding.tsne.find_spec", lambda name: object())
     monkeypatch.setitem(sys.modules, "openTSNE", types.SimpleNamespace(TSNE=Stand))
     model = gm.TSNE(perplexity=5, engine="opentsne", max_iter=600).fit(X)
     assert asked["early_exaggeration_iter"] + asked["n_iter"] == 600

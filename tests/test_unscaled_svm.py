@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 import gramian as gm
 from gramian.kernels import RBF, Cosine, Laplacian, Linear, Matern, Polynomial
-from gramian.solvers.box_interior import interior_point
-from gramian.solvers.smo import Dual, work_limit
+from gramian.solvers.kernel.box_interior import interior_point
+from gramian.solvers.kernel.smo import Dual, work_limit
 
 KERNELS = [
     Linear(),

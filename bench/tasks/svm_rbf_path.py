@@ -14,9 +14,9 @@ __all__ = ["data", "judge", "peers", "quality", "targets", "warm"]
 
 def _path(data, Cs):
     import gramian as gm
-    from gramian.models.kernel_svm import train
-    from gramian.solvers.kernel_rows import KernelRows
-    from gramian.solvers.smo import Start
+    from gramian.models.kernel.svm import train
+    from gramian.solvers.kernel.kernel_rows import KernelRows
+    from gramian.solvers.kernel.smo import Start
 
     kernel = gm.kernels.RBF(np.sqrt(D))
     rows, y, n = KernelRows(kernel, kernel.points(data["X"])), data["y"], len(data["y"])

@@ -8,7 +8,7 @@
 True
 """
 
-from gramian._lazy import attach
+from gramian._core.lazy import attach
 from gramian._version import __version__
 
 __getattr__, __dir__, __all__ = attach(
@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.rows": ["Block", "Rows", "scan", "threads"],
         "gramian.features": ["FunctionFeatures", "PolynomialFeatures", "RadialBasisFeatures", "StandardScaler"],
         "gramian.statistics": ["Moments", "Triangle", "moments", "triangle"],
-        "gramian.kernels.approximate": ["Nystroem", "RandomFourier"],
+        "gramian.kernels.lowrank.approximate": ["Nystroem", "RandomFourier"],
         "gramian.models": [
             "Balanced",
             "Classifier",

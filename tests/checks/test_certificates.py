@@ -6,7 +6,7 @@ from sklearn.base import clone, is_regressor
 
 import gramian as gm
 from checks.members import estimators, members
-from gramian.objective.loss import Loss
+from gramian.objective.losses.base import Loss
 from gramian.objective.penalties import Penalty
 from gramian.solvers.certificate import ALTERNATION, OPTIMALITY, Certificate
 

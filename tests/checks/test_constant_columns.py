@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 
 import gramian as gm
 from checks.members import members
-from gramian.objective.loss import Loss, Scaled
+from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.penalties import Penalty
+from gramian.objective.problem import Problem
 from gramian.solvers.choose import choose
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.problem import Problem
+from gramian.solvers.solve import fit_problem
 
 CONSTANT, ZERO = 0, 3
 COUPLED = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 2.0], [0.0, 0.0, 1.0, -1.0]])

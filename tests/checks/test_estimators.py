@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import gramian as gm
 from checks.members import estimators, table
 from gramian.kernels import Bilinear, Linear
-from gramian.models.base import LinearModel
-from gramian.models.kernelised import Kernelised
+from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.linear_model import LinearModel
 
 ALL = estimators()
 # Checks that an estimator cannot pass, each with its reason. Meant to stay short.

@@ -7,8 +7,8 @@ from scipy.optimize import minimize, minimize_scalar
 
 import gramian as gm
 from checks.members import members
-from gramian.objective.loss import Kinked, Loss, Scaled
 from gramian.objective.losses import RootHinge
+from gramian.objective.losses.base import Kinked, Loss, Scaled
 
 VARIANTS = {
     "Power": [{"p": p} for p in (1.0, 2.0, 3.5)],

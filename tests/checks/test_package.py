@@ -66,7 +66,7 @@ def test_least_squares_needs_no_compiler_and_no_extra():
 
 
 def test_functions_are_compiled_by_one_decorator():
-    """`gramian.compiled.njit` compiles a function once; Numba's own compiles it again for constants."""
+    """`gramian._core.numerics.compiled.njit` compiles a function once; Numba's own compiles it again for constants."""
     root = pathlib.Path(gramian.__file__).parent
     elsewhere = [
         str(path.relative_to(root))

@@ -8,9 +8,9 @@ import pytest
 import gramian as gm
 from checks.test_solvers import LOSSES, PENALTIES, outputs, table
 from fuzz.families import pairs
-from gramian.solvers.concomitant import ScaleSearch
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.problem import Problem
+from gramian.objective.problem import Problem
+from gramian.solvers.smooth.concomitant import ScaleSearch
+from gramian.solvers.solve import fit_problem
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -9,13 +9,13 @@ from scipy.optimize import lsq_linear, minimize
 
 import gramian as gm
 from checks.members import members, public_classes
-from gramian.objective.loss import Kinked, Loss, Scaled
 from gramian.objective.losses import Huber, MultiHinge, Power, RootHinge
+from gramian.objective.losses.base import Kinked, Loss, Scaled
 from gramian.objective.penalties import Penalty
+from gramian.objective.problem import Problem
+from gramian.solvers.base import Method, run
 from gramian.solvers.choose import choose, plain
-from gramian.solvers.fit import certified, fit_problem
-from gramian.solvers.iterate import Method, run
-from gramian.solvers.problem import Problem
+from gramian.solvers.solve import certified, fit_problem
 
 N, D, CLASSES = 120, 4, 3
 LOSSES = members(

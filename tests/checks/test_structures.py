@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from checks.members import members
 from gramian.rows import scan
 from gramian.structures import KernelPoint, Nearest, Soft, Structure
-from gramian.structures.loop import Loop
-from gramian.structures.start import seeds
+from gramian.structures.loop.alternation import Loop
+from gramian.structures.loop.initialization import seeds
 
 VARIANTS = {
     "Point": [{"error": "absolute"}],

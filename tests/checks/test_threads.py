@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 import gramian as gm
 from checks.members import estimators
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.rows.cores import BlasLimit
+from gramian.rows.blas_threads import BlasLimit
 
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples")
 

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 
 import gramian as gm
 from gramian.app.example import Example
-from gramian.selection.splits import KFold
+from gramian.selection.cv.splits import KFold
 
 Floats = NDArray[np.float64]
 TEST_SHARE = 4  # one row in so many is kept for the test

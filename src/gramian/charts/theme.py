@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from gramian.charts.text import NO_BREAK, wrapped
+from gramian.charts.marks.text import NO_BREAK, wrapped
 
 WIDTH = 560
 SIDE = 400  # of square charts

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
+from gramian._core.numerics.compiled import njit
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

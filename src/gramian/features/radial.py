@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian.features.base import Array, dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
-from gramian.features.passes import Array, dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, MemoryRows, Rows, scan
 
 MEDIAN_CENTERS = 1000

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.features.passes import (
+from gramian.features.base import (
     Array,
     SavedMoments,
     checked,
@@ -18,8 +18,8 @@ from gramian.features.passes import (
     refuse_other_columns,
 )
 from gramian.features.spread import spread_of
-from gramian.rows import Block, Rows, scan, scratch
-from gramian.rows.columns import remember_columns
+from gramian.rows import Block, Rows, scan, workspace
+from gramian.rows.feature_names import remember_columns
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         mean, scale, factor = self._in_range()
 
         def write(block: Block, part: Array) -> None:
-            Z = scratch("standardised", *part.shape)
+            Z = workspace("standardised", *part.shape)
             np.subtract(block.X if factor is None else block.X * factor, mean, out=Z)
             np.divide(Z, scale, out=part, casting="same_kind")
 
@@ -112,7 +112,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         mean, scale, factor = self._in_range()
 
         def write(block: Block, part: Array) -> None:
-            Z = scratch("standardised", *part.shape)
+            Z = workspace("standardised", *part.shape)
             np.multiply(block.X, scale, out=Z)
             Z += mean
             part[:] = Z if factor is None else Z / factor

@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.compiled import njit
-from gramian.rows import Block, scratch
-from gramian.rows.scaling import two_sum
+from gramian._core.numerics.compiled import njit
+from gramian._core.numerics.float_range import two_sum
+from gramian.rows import Block, workspace
 
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, Floats, Floats]  # mean, what its rounding left, standard deviation
@@ -72,7 +72,7 @@ def spread_of(block: Block) -> Spread:
 
 def _about_a_row(X: Any, share: Floats) -> Sums:
     """Shifting by one of the rows costs nothing and bounds cancellation: w₀ |x₀ − mean|² ≤ Σ w (x − mean)²."""
-    Z = scratch("spread", *X.shape)
+    Z = workspace("spread", *X.shape)
     shift = np.asarray(X[int(share.argmax())], dtype=np.float64)
     with np.errstate(all="ignore"):
         np.subtract(X, shift, out=Z)

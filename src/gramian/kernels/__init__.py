@@ -9,26 +9,26 @@ array([[0.5  , 0.303],
 True
 """
 
-from gramian._lazy import attach
+from gramian._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "gramian.kernels.anova": ["ANOVA"],
+        "gramian.kernels.vectors.anova": ["ANOVA"],
         "gramian.kernels.base": ["Kernel"],
         "gramian.kernels.columns": ["On"],
-        "gramian.kernels.combine": ["Exponential", "PolynomialOf", "Power", "Product", "Scaled", "Sum"],
-        "gramian.kernels.diffusion": ["Diffusion"],
-        "gramian.kernels.distributions": ["ProbabilityProduct"],
-        "gramian.kernels.given": ["Custom", "Precomputed"],
-        "gramian.kernels.graphs": ["RandomWalk"],
-        "gramian.kernels.maps": ["feature_map", "repaired"],
+        "gramian.kernels.algebra": ["Exponential", "PolynomialOf", "Power", "Product", "Scaled", "Sum"],
+        "gramian.kernels.structured.diffusion": ["Diffusion"],
+        "gramian.kernels.structured.distributions": ["ProbabilityProduct"],
+        "gramian.kernels.custom": ["Custom", "Precomputed"],
+        "gramian.kernels.structured.graphs": ["RandomWalk"],
+        "gramian.kernels.lowrank.feature_maps": ["feature_map", "repaired"],
         "gramian.kernels.named": ["kernel_of"],
-        "gramian.kernels.reshape": ["Centered", "Normalized", "ScaledBy", "Trusted", "Warped"],
-        "gramian.kernels.stationary": ["RBF", "GaussianDensity", "Laplacian", "Matern", "Periodic"],
-        "gramian.kernels.strings": ["Gappy", "Mismatch", "Spectrum"],
-        "gramian.kernels.validity": ["Validity"],
-        "gramian.kernels.vectors": [
+        "gramian.kernels.transforms": ["Centered", "Normalized", "ScaledBy", "Trusted", "Warped"],
+        "gramian.kernels.vectors.stationary": ["RBF", "GaussianDensity", "Laplacian", "Matern", "Periodic"],
+        "gramian.kernels.structured.strings": ["Gappy", "Mismatch", "Spectrum"],
+        "gramian.kernels.validity.proof": ["Validity"],
+        "gramian.kernels.vectors.inner_products": [
             "Bilinear",
             "Constant",
             "Cosine",

@@ -15,7 +15,7 @@ from gramian.kernels.points import vectors
 from gramian.rows import parallel_map, single_threaded_blas
 
 if TYPE_CHECKING:
-    from gramian.kernels.validity import Validity
+    from gramian.kernels.validity.proof import Validity
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Kernel(ABC):
 
     def proof(self) -> "Validity":
         """What is known of validity without trying points; unknown unless a class says more."""
-        from gramian.kernels.validity import unproven
+        from gramian.kernels.validity.proof import unproven
 
         return unproven(self, "no rule tells of a function whose formula is not known")
 
@@ -189,31 +189,31 @@ class Kernel(ABC):
 
         `X` are points of the domain to try instead of made-up rows of numbers; strings and graphs need them.
         """
-        from gramian.kernels.validity import decide
+        from gramian.kernels.validity.proof import decide
 
         return decide(self, X)
 
     def exp(self) -> "Kernel":
         """exp(k(x, x'))."""
-        from gramian.kernels.combine import Exponential
+        from gramian.kernels.algebra import Exponential
 
         return Exponential(self)
 
     def polynomial(self, coefficients: Sequence[float]) -> "Kernel":
         """c₀ + c₁k + c₂k² + …"""
-        from gramian.kernels.combine import PolynomialOf
+        from gramian.kernels.algebra import PolynomialOf
 
         return PolynomialOf(self, tuple(coefficients))
 
     def scaled_by(self, f: Callable[[Any], Any]) -> "Kernel":
         """f(x) k(x, x') f(x'); `f` takes all rows and gives one number for each."""
-        from gramian.kernels.reshape import ScaledBy
+        from gramian.kernels.transforms import ScaledBy
 
         return ScaledBy(self, f)
 
     def warp(self, f: Callable[[Any], Any]) -> "Kernel":
         """k(f(x), f(x')); `f` takes all rows and gives as many points."""
-        from gramian.kernels.reshape import Warped
+        from gramian.kernels.transforms import Warped
 
         return Warped(self, f)
 
@@ -225,26 +225,26 @@ class Kernel(ABC):
 
     def normalized(self) -> "Kernel":
         """k(x, x') / √(k(x, x) k(x', x')): the cosine of the angle between the features."""
-        from gramian.kernels.reshape import Normalized
+        from gramian.kernels.transforms import Normalized
 
         return Normalized(self)
 
     def centered(self) -> "Kernel":
         """The kernel of the features less their mean over the points given to `fitted`."""
-        from gramian.kernels.reshape import Centered
+        from gramian.kernels.transforms import Centered
 
         return Centered(self)
 
     def trusted(self) -> "Kernel":
         """The same, taken for a kernel on your word: models do not refuse it."""
-        from gramian.kernels.reshape import Trusted
+        from gramian.kernels.transforms import Trusted
 
         return Trusted(self)
 
     # Operators.
 
     def __add__(self, other: Any) -> "Kernel":
-        from gramian.kernels.combine import Sum
+        from gramian.kernels.algebra import Sum
 
         if _is_number(other) and other == 0:  # so that sum() works
             return self
@@ -252,7 +252,7 @@ class Kernel(ABC):
         return NotImplemented if right is None else Sum(self, right)
 
     def __radd__(self, other: Any) -> "Kernel":
-        from gramian.kernels.combine import Sum
+        from gramian.kernels.algebra import Sum
 
         if _is_number(other) and other == 0:
             return self
@@ -260,7 +260,7 @@ class Kernel(ABC):
         return NotImplemented if left is None else Sum(left, self)
 
     def __sub__(self, other: Any) -> "Kernel":
-        from gramian.kernels.combine import Scaled, Sum
+        from gramian.kernels.algebra import Scaled, Sum
 
         if _is_number(other):
             return self + (-other)
@@ -273,7 +273,7 @@ class Kernel(ABC):
         return -1.0 * self
 
     def __mul__(self, other: Any) -> "Kernel":
-        from gramian.kernels.combine import Product, Scaled
+        from gramian.kernels.algebra import Product, Scaled
 
         if _is_number(other):
             return Scaled(self, float(other))
@@ -282,7 +282,7 @@ class Kernel(ABC):
     __rmul__ = __mul__
 
     def __pow__(self, exponent: Any) -> "Kernel":
-        from gramian.kernels.combine import Power
+        from gramian.kernels.algebra import Power
 
         return Power(self, exponent) if _is_number(exponent) else NotImplemented
 
@@ -356,7 +356,7 @@ class Kernel(ABC):
 
 def as_kernel(value: Any) -> Kernel | None:
     """A kernel itself, a number as a constant kernel, None for anything else."""
-    from gramian.kernels.vectors import Constant
+    from gramian.kernels.vectors.inner_products import Constant
 
     return Constant(float(value)) if _is_number(value) else value if isinstance(value, Kernel) else None
 

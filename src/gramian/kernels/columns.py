@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian.kernels.algebra import One
 from gramian.kernels.base import ATOM, Kernel, within
-from gramian.kernels.combine import One
 from gramian.kernels.points import Vectors
-from gramian.kernels.validity import Validity, proven
+from gramian.kernels.validity.proof import Validity, proven
 
 Floats = NDArray[np.float64]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.stationary import RBF, Laplacian, Matern
-from gramian.kernels.vectors import Cosine, Linear, Polynomial, Sigmoid
+from gramian.kernels.vectors.inner_products import Cosine, Linear, Polynomial, Sigmoid
+from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern
 
 NAMED: dict[str, Kernel] = {
     "cosine": Cosine(),

@@ -3,8 +3,8 @@
 from typing import Any
 
 from gramian.metrics.probabilities import probable
-from gramian.metrics.ranks import PrBand, PrCurve, Ranking, RocBand, RocCurve
-from gramian.metrics.reliability import Calibration, calibrated
+from gramian.metrics.statistics.ranks import PrBand, PrCurve, Ranking, RocBand, RocCurve
+from gramian.metrics.statistics.reliability import Calibration, calibrated
 
 
 def roc_curve(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gramian.metrics.counts import Confusion
-from gramian.metrics.intervals import Measured
+from gramian.metrics.statistics.counts import Confusion
+from gramian.metrics.statistics.intervals import Measured
 
 
 def accuracy(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Measured:

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from gramian.metrics.explained import Explained
-from gramian.metrics.intervals import Floats, Measured
-from gramian.metrics.means import MeanLoss
-from gramian.metrics.reading import read_pair
+from gramian.metrics.input import read_pair
+from gramian.metrics.statistics.explained import Explained
+from gramian.metrics.statistics.intervals import Floats, Measured
+from gramian.metrics.statistics.means import MeanLoss
 
 
 def mse(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Measured:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from gramian.metrics.intervals import Measured
-from gramian.metrics.one_vs_rest import OneVsRest
-from gramian.metrics.ranks import Ranking
-from gramian.metrics.reading import read_numbers
+from gramian.metrics.input import read_numbers
+from gramian.metrics.statistics.intervals import Measured
+from gramian.metrics.statistics.one_vs_rest import OneVsRest
+from gramian.metrics.statistics.ranks import Ranking
 
 
 def roc_auc(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from gramian.metrics.classes import codes, columns_for, positive_for, scored
-from gramian.metrics.intervals import Floats, Measured
-from gramian.metrics.means import MeanLoss
-from gramian.metrics.reading import Array, read_numbers
+from gramian.metrics.input import Array, read_numbers
+from gramian.metrics.statistics.intervals import Floats, Measured
+from gramian.metrics.statistics.means import MeanLoss
 
 SUM_TOLERANCE = 1e-4  # float32 probabilities of many classes add up to one as well as this
 SMALLEST = float(np.finfo(np.float64).eps)

@@ -7,18 +7,18 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from gramian.metrics.base import Statistic
-from gramian.metrics.counts import Confusion
 from gramian.metrics.curves import calibration, pr_curve, ranked_probabilities, roc_curve
 from gramian.metrics.decisions import accuracy, confusion, f1, fpr, precision, recall
-from gramian.metrics.explained import Explained
-from gramian.metrics.means import MeanLoss
 from gramian.metrics.numbers import absolute_errors, mae, mse, r2, squared_errors
-from gramian.metrics.one_vs_rest import OneVsRest
 from gramian.metrics.order import average_precision, ranked, roc_auc
 from gramian.metrics.probabilities import brier, brier_losses, log_loss, log_losses
-from gramian.metrics.ranks import Ranking
-from gramian.metrics.reliability import calibrated
+from gramian.metrics.statistics.base import Statistic
+from gramian.metrics.statistics.counts import Confusion
+from gramian.metrics.statistics.explained import Explained
+from gramian.metrics.statistics.means import MeanLoss
+from gramian.metrics.statistics.one_vs_rest import OneVsRest
+from gramian.metrics.statistics.ranks import Ranking
+from gramian.metrics.statistics.reliability import calibrated
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gramian.objective import losses
-from gramian.objective.loss import Loss
+from gramian.objective.losses.base import Loss
 
 Floats = NDArray[np.float64]
 

@@ -1,12 +1,12 @@
 """Where rows come from, and one pass over them: a pass is a sum."""
 
 from gramian.rows.base import Basis, Block, Computed, Rows
-from gramian.rows.cores import single_threaded_blas, thread_count, threads
+from gramian.rows.blas_threads import single_threaded_blas, thread_count, threads
 from gramian.rows.folds import CountedFolds, Folds, LabelledFolds
 from gramian.rows.memory import MemoryRows, stand_ins
-from gramian.rows.scratch import scratch
+from gramian.rows.reduce import parallel_map
 from gramian.rows.source import scan
-from gramian.rows.tree import parallel_map
+from gramian.rows.workspace import workspace
 
 __all__ = [
     "Basis",
@@ -19,9 +19,9 @@ __all__ = [
     "Rows",
     "parallel_map",
     "scan",
-    "scratch",
     "single_threaded_blas",
     "stand_ins",
     "thread_count",
     "threads",
+    "workspace",
 ]

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.rows.cores import single_threaded_blas
+from gramian.rows.blas_threads import single_threaded_blas
 from gramian.rows.folds import Folds
-from gramian.rows.scratch import scratch
-from gramian.rows.tree import add, tree_sum
+from gramian.rows.reduce import add, tree_sum
+from gramian.rows.workspace import workspace
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Block:
         index = self.index[rows]
         if isinstance(self.source, Computed):
             return self.source[index]
-        room = scratch("rows", len(index), self.source.shape[1], self.source.dtype)
+        room = workspace("rows", len(index), self.source.shape[1], self.source.dtype)
         return np.take(self.source, index, axis=0, out=room, mode="clip")
 
     def take(self, rows: Any) -> "Block":

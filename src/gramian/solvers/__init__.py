@@ -1,27 +1,27 @@
 """How an objective is minimised; each solver returns weights and a certificate."""
 
-from gramian._lazy import attach
+from gramian._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "gramian.solvers.certificate": ["Certificate", "Solver"],
-        "gramian.solvers.column_descent": ["ColumnDescent"],
-        "gramian.solvers.concomitant": ["ScaleNewton", "ScaleSearch"],
-        "gramian.solvers.descent": ["GradientDescent"],
-        "gramian.solvers.dual_descent": ["DualDescent"],
-        "gramian.solvers.interior": ["InteriorPoint"],
-        "gramian.solvers.joint_hinge": ["JointInteriorPoint"],
-        "gramian.solvers.linear_programme": ["LinearProgramme"],
-        "gramian.solvers.near_rows": ["NearRows"],
-        "gramian.solvers.newton": ["Newton"],
-        "gramian.solvers.newton_cg": ["NewtonCG"],
-        "gramian.solvers.perceptron": ["PerceptronAlgorithm"],
-        "gramian.solvers.primal_dual": ["PrimalDual"],
-        "gramian.solvers.proximal": ["ProximalNewton"],
-        "gramian.solvers.reweighted": ["PowerNewton", "Reweighted"],
-        "gramian.solvers.root_hinge": ["RootDescent"],
-        "gramian.solvers.stochastic": ["StochasticGradient"],
-        "gramian.solvers.turned": ["TurnedInterior"],
+        "gramian.solvers.smooth.column_descent": ["ColumnDescent"],
+        "gramian.solvers.smooth.concomitant": ["ScaleNewton", "ScaleSearch"],
+        "gramian.solvers.first_order.gradient_descent": ["GradientDescent"],
+        "gramian.solvers.nonsmooth.dual_descent": ["DualDescent"],
+        "gramian.solvers.nonsmooth.interior_point": ["InteriorPoint"],
+        "gramian.solvers.nonsmooth.joint_hinge": ["JointInteriorPoint"],
+        "gramian.solvers.nonsmooth.linear_programme": ["LinearProgramme"],
+        "gramian.solvers.nonsmooth.active_rows": ["NearRows"],
+        "gramian.solvers.smooth.newton": ["Newton"],
+        "gramian.solvers.smooth.newton_cg": ["NewtonCG"],
+        "gramian.solvers.first_order.perceptron": ["PerceptronAlgorithm"],
+        "gramian.solvers.nonsmooth.primal_dual": ["PrimalDual"],
+        "gramian.solvers.smooth.proximal_newton": ["ProximalNewton"],
+        "gramian.solvers.smooth.reweighted": ["PowerNewton", "Reweighted"],
+        "gramian.solvers.nonsmooth.root_hinge": ["RootDescent"],
+        "gramian.solvers.first_order.stochastic": ["StochasticGradient"],
+        "gramian.solvers.nonsmooth.row_space": ["TurnedInterior"],
     },
 )

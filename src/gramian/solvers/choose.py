@@ -3,28 +3,28 @@
 from collections.abc import Callable
 from typing import Any
 
-from gramian.objective.label_losses import MultiHinge, Perceptron, RootHinge
-from gramian.objective.loss import Kinked
-from gramian.objective.number_losses import Absolute, Huber, Power, StudentT
+from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.classification import MultiHinge, Perceptron, RootHinge
+from gramian.objective.losses.regression import Absolute, Huber, Power, StudentT
 from gramian.objective.penalties import Parts
+from gramian.objective.problem import Problem, even, joint_scale, least_scale
 from gramian.rows import MemoryRows
-from gramian.solvers.column_descent import ColumnDescent
-from gramian.solvers.concomitant import ScaleNewton, ScaleSearch
-from gramian.solvers.descent import GradientDescent
-from gramian.solvers.dual_descent import DualDescent
-from gramian.solvers.interior import InteriorPoint
-from gramian.solvers.iterate import Method
-from gramian.solvers.joint_hinge import JointInteriorPoint
-from gramian.solvers.linear_programme import LinearProgramme
-from gramian.solvers.near_rows import NearRows
-from gramian.solvers.newton import Newton
-from gramian.solvers.newton_cg import NewtonCG
-from gramian.solvers.primal_dual import PrimalDual
-from gramian.solvers.problem import Problem, even, joint_scale, least_scale
-from gramian.solvers.proximal import ProximalNewton
-from gramian.solvers.reweighted import PowerNewton, Reweighted
-from gramian.solvers.root_hinge import RootDescent
-from gramian.solvers.turned import TurnedInterior
+from gramian.solvers.base import Method
+from gramian.solvers.first_order.gradient_descent import GradientDescent
+from gramian.solvers.nonsmooth.active_rows import NearRows
+from gramian.solvers.nonsmooth.dual_descent import DualDescent
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint
+from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint
+from gramian.solvers.nonsmooth.linear_programme import LinearProgramme
+from gramian.solvers.nonsmooth.primal_dual import PrimalDual
+from gramian.solvers.nonsmooth.root_hinge import RootDescent
+from gramian.solvers.nonsmooth.row_space import TurnedInterior
+from gramian.solvers.smooth.column_descent import ColumnDescent
+from gramian.solvers.smooth.concomitant import ScaleNewton, ScaleSearch
+from gramian.solvers.smooth.newton import Newton
+from gramian.solvers.smooth.newton_cg import NewtonCG
+from gramian.solvers.smooth.proximal_newton import ProximalNewton
+from gramian.solvers.smooth.reweighted import PowerNewton, Reweighted
 
 MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
 MOST_STREAMED = 300  # landmarks, or sparse columns, whose Hessian costs no more than a pass or two

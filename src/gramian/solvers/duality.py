@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.objective.problem import Problem
 from gramian.solvers.gaps import relative_gap
-from gramian.solvers.newton import solve_spd
-from gramian.solvers.problem import Problem
 from gramian.solvers.row_products import RowProducts
+from gramian.solvers.smooth.newton import solve_spd
 
 Floats = NDArray[np.float64]
 ROUNDS = 6  # of moving the slopes towards the equations that they must satisfy

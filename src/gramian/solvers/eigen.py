@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg as sla
 from numpy.typing import NDArray
 
-from gramian import deadline
+from gramian._core import deadline
 from gramian.rows import parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gramian.compiled import njit
+from gramian._core.numerics.compiled import njit
 
 TOGETHER = 4  # rows
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from gramian.rows.scaling import (
+from gramian._core.numerics.float_range import (
     NOTHING,
     SAFE_EXPONENT,
     Floats,

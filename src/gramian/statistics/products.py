@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.rows import Block, Rows, scan, scratch
-from gramian.rows.scaling import SAFE_EXPONENT, Floats, Ints, add_outer, magnitude, squares_fit, two_sum
+from gramian._core.numerics.float_range import SAFE_EXPONENT, Floats, Ints, add_outer, magnitude, squares_fit, two_sum
+from gramian.rows import Block, Rows, scan, workspace
 from gramian.statistics.gram import Moments
 
 PANEL_CELLS = 2**18  # numbers multiplied out at once: two megabytes, what a core's cache and its neighbours hold
@@ -102,7 +102,7 @@ def _dense_sums(
     with np.errstate(all="ignore"):
         for start in range(0, m, panel):
             rows = slice(start, min(start + panel, m))
-            Z = scratch("products", rows.stop - start, p + 1)
+            Z = workspace("products", rows.stop - start, p + 1)
             if exponents is None:
                 np.subtract(block.part(rows), shift[:d], out=Z[:, :d])
                 if y is not None:

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.rows import Block, Rows, scan, scratch
-from gramian.rows.scaling import NOTHING, SAFE_EXPONENT, Floats, Ints, magnitude
+from gramian._core.numerics.float_range import NOTHING, SAFE_EXPONENT, Floats, Ints, magnitude
+from gramian.rows import Block, Rows, scan, workspace
 
 EXTENDED_WORK = 2_000_000  # m · p² up to which a factor is computed in extended precision
 
@@ -143,7 +143,7 @@ def block_triangle(rows: Rows, origin: Floats | None = None) -> Callable[[Block]
             heavy = 0 if w is None else int(w.argmax())
             shift = np.concatenate([X[heavy], () if y is None else y[heavy]], dtype=np.float64)
         small = m * (p + 1) ** 2 <= EXTENDED_WORK
-        Z = np.empty((m, p + 1), dtype=np.longdouble) if small else scratch("products", m, p + 1)
+        Z = np.empty((m, p + 1), dtype=np.longdouble) if small else workspace("products", m, p + 1)
         Z[:, 0] = 1.0
         Z[:, 1 : d + 1] = X
         if y is not None:

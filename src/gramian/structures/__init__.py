@@ -1,14 +1,14 @@
 """Clustering: structures, the rules by which rows are theirs, one loop for every pair, and trees of clusters."""
 
-from gramian._lazy import attach
+from gramian._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "gramian.structures.agglomerative": ["Agglomerative"],
-        "gramian.structures.assignments": ["FrequencySensitive", "Nearest", "RivalPenalised", "Soft"],
-        "gramian.structures.choice": ["Choice"],
-        "gramian.structures.circle": ["Circle"],
+        "gramian.structures.hierarchy.agglomerative": ["Agglomerative"],
+        "gramian.structures.loop.assignments": ["FrequencySensitive", "Nearest", "RivalPenalised", "Soft"],
+        "gramian.structures.number_of_clusters": ["Choice"],
+        "gramian.structures.components.circle": ["Circle"],
         "gramian.structures.compositions": [
             "KCircles",
             "KEllipses",
@@ -18,15 +18,15 @@ __getattr__, __dir__, __all__ = attach(
             "KPlanes",
             "Structures",
         ],
-        "gramian.structures.divisive": ["Divisive"],
-        "gramian.structures.ellipse": ["Ellipse"],
-        "gramian.structures.flat": ["Flat", "Line", "Plane"],
-        "gramian.structures.gaussian": ["Gaussian"],
-        "gramian.structures.kernel_point": ["KernelPoint"],
+        "gramian.structures.hierarchy.divisive": ["Divisive"],
+        "gramian.structures.components.ellipse": ["Ellipse"],
+        "gramian.structures.components.flat": ["Flat", "Line", "Plane"],
+        "gramian.structures.components.gaussian": ["Gaussian"],
+        "gramian.structures.components.kernel_point": ["KernelPoint"],
         "gramian.structures.kmeans": ["CompetitiveLearning", "KMeans"],
         "gramian.structures.mixtures": ["GaussianMixture", "StudentTMixture"],
-        "gramian.structures.point": ["Point"],
-        "gramian.structures.structure": ["Structure"],
-        "gramian.structures.student": ["StudentT"],
+        "gramian.structures.components.point": ["Point"],
+        "gramian.structures.components.base": ["Structure"],
+        "gramian.structures.components.student": ["StudentT"],
     },
 )

@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from gramian.structures.assignments import Assignment, Nearest, assignment_of
-from gramian.structures.circle import Circle
-from gramian.structures.ellipse import Ellipse
-from gramian.structures.flat import Line, Plane
-from gramian.structures.gaussian import Gaussian
-from gramian.structures.model import ClusterModel, DistanceModel
-from gramian.structures.point import Point
-from gramian.structures.structure import Structure
-from gramian.structures.student import StudentT
+from gramian.structures.base import ClusterModel, DistanceModel
+from gramian.structures.components.base import Structure
+from gramian.structures.components.circle import Circle
+from gramian.structures.components.ellipse import Ellipse
+from gramian.structures.components.flat import Line, Plane
+from gramian.structures.components.gaussian import Gaussian
+from gramian.structures.components.point import Point
+from gramian.structures.components.student import StudentT
+from gramian.structures.loop.assignments import Assignment, Nearest, assignment_of
 
 Floats = NDArray[np.float64]
 

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gramian import parameters
-from gramian.kernels.reading import is_matrix
-from gramian.structures.assignments import WORDS, Assignment, Nearest
-from gramian.structures.kernel_means import KernelFit
-from gramian.structures.model import DistanceModel
-from gramian.structures.point import Point
-from gramian.timed import timed
+from gramian._core import validation
+from gramian._core.fitted.time_limit import timed
+from gramian.kernels.input import is_matrix
+from gramian.structures.base import DistanceModel
+from gramian.structures.components.point import Point
+from gramian.structures.loop.assignments import WORDS, Assignment, Nearest
+from gramian.structures.loop.kernel_means import KernelFit
 
 Floats = NDArray[np.float64]
 
@@ -196,8 +196,8 @@ class CompetitiveLearning(DistanceModel):
         self.time = time
 
     def _parts(self) -> tuple[Any, Assignment]:
-        rule = parameters.choice("rule", self.rule, ("plain", "frequency", "rival"))
+        rule = validation.choice("rule", self.rule, ("plain", "frequency", "rival"))
         return Point(), WORDS["nearest" if rule == "plain" else rule]
 
     def _counts(self, structure: Any) -> int | None:
-        return parameters.whole("n_clusters", self.n_clusters, low=1)
+        return validation.whole("n_clusters", self.n_clusters, low=1)

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.selection.sample import seed_of
-from gramian.structures.assignments import Assignment, Soft
-from gramian.structures.gaussian import Gaussian
-from gramian.structures.information import parameter_count
-from gramian.structures.model import ClusterModel
-from gramian.structures.shapes import as_matrix
-from gramian.structures.student import StudentT
+from gramian.selection.evaluation.sample import seed_of
+from gramian.structures.base import ClusterModel
+from gramian.structures.components.covariance import as_matrix
+from gramian.structures.components.gaussian import Gaussian
+from gramian.structures.components.student import StudentT
+from gramian.structures.information_criteria import parameter_count
+from gramian.structures.loop.assignments import Assignment, Soft
 
 Floats = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from scipy.optimize import minimize
 
 import gramian as gm
 from fuzz.verdict import Verdict
-from gramian.solvers.fit import fit_problem
-from gramian.solvers.problem import Problem, joint_scale
+from gramian.objective.problem import Problem, joint_scale
+from gramian.solvers.solve import fit_problem
 
 L, P = gm.losses, gm.penalties
 CLASSES = 3

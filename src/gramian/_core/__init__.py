@@ -1,0 +1,1 @@
+"""What every room shares: checks of parameters, warnings, time limits, reprs and summaries."""

@@ -1,0 +1,67 @@
+"""One structure by itself, with the rows it was fitted to or others."""
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from gramian.charts.marks.outlines import layers_of, outlines
+from gramian.charts.marks.points import weighted_quantile
+from gramian.charts.marks.projection_plane import LONGEST, View, complete, draw_alone
+from gramian.charts.marks.scatter import Colours, answered, axes, dots, kept_rows, table
+from gramian.charts.marks.text import Floats, counted, labels, number
+from gramian.charts.theme import WIDTH, Look, title
+from gramian.rows import Rows, scan
+
+NOUNS = {"StudentT": "t-density", "Gaussian": "Gaussian"}
+MOST_NUMBERS = 4
+
+
+def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    """The structure over two columns or principal directions; rows as dots under it."""
+    notes: list[str] = []
+    if X is None:
+        d = len(getattr(model, model._learned))
+        alone = draw_alone([model], [f"x{j}" for j in range(d)], look, notes)
+        return alone.properties(title=title(f"One {_noun(model)}", _facts(model), "; ".join(notes)))
+    values = table(X, missing=model.takes_missing)
+    kept, weight = kept_rows(len(values), sample_weight)
+    away = answered(model.log_density if model.density else model.distance, X)
+    kept = complete(values, kept, notes)
+    given = (X if isinstance(X, Rows) else scan(X)).names or [f"x{j}" for j in range(values.shape[1])]
+    view = View.of(values, labels(given, LONGEST), kept, weight, [model])
+    notes += view.notes
+    plane = axes(view.names, view.ends)
+    layers = dots(view.places, kept, Colours([]), plane, look, notes)
+    layers = [layer.encode(color=alt.value(look.tint(look.muted, 0.75))) for layer in layers]
+    owner = np.zeros(len(kept), dtype=np.int64)
+    drawn = outlines([model], view.places[kept], owner, view.ends, view.origin, view.basis)
+    layers += layers_of(drawn, look.of_class, plane, look, notes)
+    words = title(_finding(model, away, weight), _facts(model), "; ".join(notes))
+    return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
+
+
+def _noun(model: Any) -> str:
+    name = type(model).__name__
+    return NOUNS.get(name, name.lower())
+
+
+def _finding(model: Any, away: Floats, weight: Floats) -> str:
+    there = weight > 0
+    total = counted(float(weight.sum()), "row")
+    if model.density:
+        return f"The mean log density of {total} is {number(float(np.average(away[there], weights=weight[there])))}"
+    half = float(weighted_quantile(away[there], np.array([0.5]), weight[there])[0])
+    return f"Half of {total} lie within {number(half, 2)} of the {_noun(model)}"
+
+
+def _facts(model: Any) -> str:
+    facts = [type(model).__name__]
+    for name, word in (
+        ("center_", "centre"), ("mean_", "mean"), ("radius_", "radius"), ("axes_", "axes"), ("direction_", "direction"),
+        ("normal_", "normal"),
+    ):  # fmt: skip
+        given = np.atleast_1d(np.asarray(getattr(model, name, []), dtype=np.float64))
+        if 0 < len(given) <= MOST_NUMBERS:
+            facts.append(f"{word} {', '.join(number(value) for value in given)}")
+    return " · ".join(facts)

@@ -1,0 +1,1 @@
+"""Axes, dots, outlines and words that charts are made of."""

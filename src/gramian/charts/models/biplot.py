@@ -1,0 +1,190 @@
+"""Rows along the first two principal components, with the columns as arrows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from gramian.charts.marks.scatter import (
+    HEIGHT,
+    answered,
+    axes,
+    beside,
+    colours_of,
+    dots,
+    haloed,
+    kept_rows,
+    names_among,
+    strip_window,
+    window,
+)
+from gramian.charts.marks.text import Floats, counted, feature_names, labels, number, percent
+from gramian.charts.models.path import spread
+from gramian.charts.theme import WIDTH, Look, rows, title
+
+MOST_ARROWS = 12
+REACH = 0.9  # of the rows' extent that the longest arrow covers
+LABEL_HEIGHT = 14
+NEARLY = 0.2  # radians
+LONGEST = 22  # letters of a name
+LETTER = 7.2  # pixels
+
+
+def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    """Arrows in units of standard deviations along the components, stretched together to the size of the rows."""
+    pairs = np.asarray(model.components_, dtype=np.float64)[:2].T
+    deviations = np.sqrt(np.maximum(np.asarray(model.variances_, dtype=np.float64)[:2], 0.0))
+    arrows = np.zeros((len(pairs), 2))
+    arrows[:, : pairs.shape[1]] = pairs * deviations
+    names = labels(feature_names(model), LONGEST)
+    order = np.argsort(-np.linalg.norm(arrows, axis=1), kind="stable")[:MOST_ARROWS]
+    notes: list[str] = []
+    lone = pairs.shape[1] == 1
+    places = None if X is None else _scores(model, X)
+    kept = np.arange(0) if places is None else kept_rows(len(places), sample_weight)[0]
+    reach = 1.0 if places is None else _stretch(arrows[order], places[kept])
+    shown = Arrows.of(arrows[order] * reach, [names[j] for j in order], lone)
+    ends = shown.window(None if places is None else places[kept])
+    plane = axes(_names(model), ends)
+    layers = []
+    if places is not None:
+        colours = colours_of(y, len(places))
+        layers += dots(places, kept, colours, plane, look, notes)
+        if y is None:
+            layers = [layer.encode(color=alt.value(look.tint(look.muted, 0.6))) for layer in layers]
+        layers += names_among(places, kept, colours, plane, look)
+    layers += shown.layers(plane, ends, look)
+    if len(order) < len(arrows):
+        notes.append(f"the {len(order)} longest of {len(arrows):,} arrows")
+    if places is not None:
+        notes.append(f"arrows are stretched {number(reach, 2)} times")
+    facts = [type(model).__name__, f"{len(arrows):,} columns"]
+    facts += [] if places is None else [counted(len(kept), "row")]
+    return alt.layer(*layers).properties(
+        width=WIDTH,
+        height=shown.height,
+        title=title(
+            _finding(model, arrows, names),
+            " · ".join(facts),
+            "; ".join(["arrows: columns, by their weights times the standard deviation of the component", *notes]),
+        ),
+    )
+
+
+def _scores(model: Any, X: Any) -> Floats:
+    found = answered(model.transform, X).astype(np.float64)
+    return beside(found[:, 0]) if found.shape[1] == 1 else found[:, :2]
+
+
+def _names(model: Any) -> list[str | None]:
+    shares = np.asarray(model.variance_shares_, dtype=np.float64)
+    words = [f"component {j + 1} · {percent(float(shares[j]))} of the variance" for j in range(min(2, len(shares)))]
+    return [words[0], words[1] if len(words) > 1 else None]
+
+
+def _stretch(arrows: Floats, places: Floats) -> float:
+    size = np.abs(arrows).max(axis=0)
+    room = np.abs(places).max(axis=0)
+    there = size > 0
+    return float(REACH * (room[there] / size[there]).min()) if there.any() and (room[there] > 0).any() else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows (m, 2) from zero with their names; of one component each at a height of its own, above the rows."""
+
+    ends: Floats
+    starts: Floats
+    names: list[str]
+    lone: bool
+
+    @classmethod
+    def of(cls, ends: Floats, names: list[str], lone: bool) -> "Arrows":
+        level = np.zeros(len(ends)) if not lone else 0.9 + 0.25 * np.arange(len(ends))[::-1]
+        up = np.column_stack([np.zeros(len(ends)), level])
+        return cls(ends * [1.0, 0.0 if lone else 1.0] + up, up, names, lone)
+
+    @property
+    def height(self) -> float:
+        return 120.0 + 18.0 * len(self.ends) if self.lone else HEIGHT
+
+    def window(self, places: Floats | None) -> Floats:
+        """Around the rows and the arrows, with room for the names."""
+        room = [self.ends * [1.12, 1.0 if self.lone else 1.12]]
+        room += [-0.2 * self.ends] if places is None and not self.lone else []
+        room += [] if places is None else [places]
+        for _ in range(4):  # names have a size in pixels, which the window sets
+            points = np.vstack(room)
+            found = (
+                strip_window(points[:, 0], float(self.ends[0, 1]) + 0.25) if self.lone else window(points, equal=True)
+            )
+            unit = float(np.ptp(found[0])) / WIDTH
+            side = np.where(self.ends[:, 0] >= 0, 1.0, -1.0)
+            beyond = side * unit * np.array([8.0 + LETTER * len(name) for name in self.names])
+            room.append(np.column_stack([self.ends[:, 0] + beyond, self.ends[:, 1]]))
+        return found
+
+    def layers(self, plane: Any, window: Floats, look: Look) -> list[Any]:
+        size = np.ptp(window, axis=1) / np.array([WIDTH, self.height])
+        records, words = [], []
+        for (a, b), (start, level), name in zip(self.ends, self.starts, self.names, strict=True):
+            records.append({"x": float(start), "y": float(level), "x2": float(a), "y2": float(b), "name": name})
+            turn = float(np.degrees(np.arctan2(a / size[0], (b - level) / size[1])))
+            words.append({"x": float(a), "y": float(b), "turn": turn, "name": name})
+        base = alt.Chart(rows(records)).mark_rule(color=look.ink, strokeWidth=1.4)
+        tooltip = [alt.Tooltip("name:N", title="column")]
+        line = base.encode(x=plane[0], y=plane[1], x2="x2:Q", y2="y2:Q", tooltip=tooltip)
+        tips = alt.Chart(rows(words)).mark_point(shape="triangle", filled=True, size=70, opacity=1, color=look.ink)
+        turned = alt.Angle("turn:Q", scale=alt.Scale(domain=[-180, 180], range=[-180, 180]), legend=None)
+        tip = tips.encode(x=plane[0], y=plane[1], angle=turned)
+        return [line, tip, *_labels(words, plane, window, size, look, self.lone)]
+
+
+def _labels(words: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, look: Look, lone: bool) -> list[Any]:
+    """Names beyond the tips, moved apart on each side until none covers another."""
+    layers = []
+    for side in ("left", "right"):
+        own = sorted((word for word in words if (word["x"] >= 0) == (side == "right")), key=lambda word: word["y"])
+        if not own:
+            continue
+        y = np.array([word["y"] for word in own])
+        if not lone:
+            wanted = y + [(np.sign(word["y"]) * 4 + _aside(word, own, size)) * size[1] for word in own]
+            own = [own[i] for i in np.argsort(wanted, kind="stable")]
+            wanted.sort()
+            y = spread(wanted, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
+        records = [{"x": word["x"], "y": float(at), "name": word["name"]} for word, at in zip(own, y, strict=True)]
+        base = alt.Chart(rows(records)).encode(x=plane[0], y=plane[1], text="name:N")
+        style = {"align": "left" if side == "right" else "right", "dx": 8 if side == "right" else -8, "fontSize": 12}
+        layers += haloed(base, look, fontWeight="bold", **style)
+    return layers
+
+
+def _aside(word: dict[str, Any], others: list[dict[str, Any]], size: Floats) -> float:
+    """Pixels up or down by which a name keeps clear of longer arrows in nearly its direction."""
+
+    def polar(one: dict[str, Any]) -> tuple[float, float]:
+        a, b = abs(one["x"]) / size[0], one["y"] / size[1]
+        return float(np.hypot(a, b)), float(np.arctan2(b, a))
+
+    length, angle = polar(word)
+    found = 0.0
+    for other in others:
+        longer, there = polar(other)
+        if other is not word and longer > length and abs(there - angle) < NEARLY:
+            found = LABEL_HEIGHT if angle >= there else -LABEL_HEIGHT
+    return found
+
+
+def _finding(model: Any, arrows: Floats, names: list[str]) -> str:
+    held = float(np.asarray(model.variance_shares_, dtype=np.float64)[:2].sum())
+    first = names[int(np.abs(arrows[:, 0]).argmax())]
+    count = min(2, len(np.asarray(model.variance_shares_)))
+    start = f"{'Two components hold' if count == 2 else 'One component holds'} {percent(held)} of the variance"
+    if not arrows.any():
+        return start
+    second = names[int(np.abs(arrows[:, 1]).argmax())] if arrows[:, 1].any() else first
+    if second == first:
+        return f"{start}, most of it along {first}"
+    return f"{start}; {first} leads the first, {second} the second"

@@ -1,0 +1,1 @@
+"""Charts of predictions: boundaries, ROC curves, confusion, residuals."""

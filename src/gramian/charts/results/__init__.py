@@ -1,0 +1,1 @@
+"""Charts of evaluations and comparisons."""

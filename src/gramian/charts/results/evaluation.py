@@ -1,0 +1,88 @@
+"""How good a model is on rows it has not seen: every metric with its folds and its interval."""
+
+from numbers import Real
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from gramian.charts.marks.axis import linear_axis
+from gramian.charts.marks.text import labels, number
+from gramian.charts.theme import WIDTH, Look, rows, title
+
+HEIGHT = 48
+ABOVE, BELOW = 0.68, 0.25  # where the mean and the folds are
+NAMES = 130  # room for the names of metrics
+MOST_METRICS = 12
+MOST_FOLDS = 200
+
+
+def draw(found: Any, look: Look) -> Any:
+    """One row a metric: a dot for each fold, the mean with its interval, and all test predictions together."""
+    scores = list(found.scores.values())
+    shown = scores[:MOST_METRICS]
+    panels = [_panel(score, look) for score in shown]
+    level = f"{100 * found.interval:g} %"
+    notes = [f"small dots: folds; bar: {level} interval of their mean"]
+    notes += ["diamond: all test predictions together"] if any(score.pooled is not None for score in shown) else []
+    notes += [f"the first {MOST_METRICS} of {len(scores)} metrics"] if len(scores) > MOST_METRICS else []
+    whole = panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=14)
+    facts = " · ".join([found.model, f"{len(found.splits)} outer folds", *_choices(found.choices)])
+    return whole.properties(title=title(_finding(scores[0], level), facts, "; ".join(notes)))
+
+
+def _panel(score: Any, look: Look) -> Any:
+    folds = np.asarray(score.folds, dtype=np.float64)
+    folds = folds[np.isfinite(folds)][:MOST_FOLDS]
+    values = [score.mean, score.low, score.high, *folds.tolist()]
+    values += [] if score.pooled is None else [score.pooled.value]
+    values = [float(value) for value in values if np.isfinite(value)]
+    low, high = min(values), max(values)
+    pad = 0.06 * (high - low) or max(abs(high), 1e-3) * 0.1
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
+        axis=linear_axis("", low, high, tickCount=6),
+    )
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
+    marks = [{"value": float(value), "fold": place, "y": BELOW} for place, value in enumerate(folds)]
+    dots = alt.Chart(rows(marks)).mark_circle(size=42, color=look.muted, opacity=0.65)
+    tooltip = [alt.Tooltip("fold:Q"), alt.Tooltip("value:Q", title=score.name, format=".4~g")]
+    layers = [dots.encode(x=x, y=y, tooltip=tooltip)] if marks else []
+    if score.pooled is not None and np.isfinite(score.pooled.value):
+        pooled = alt.Chart(rows([{"value": float(score.pooled.value), "y": BELOW}]))
+        pooled = pooled.mark_point(shape="diamond", size=80, filled=False, stroke=look.second, strokeWidth=2, opacity=1)
+        tooltip = [alt.Tooltip("value:Q", title="all test predictions", format=".4~g")]
+        layers.append(pooled.encode(x=x, y=y, tooltip=tooltip))
+    one = {"value": float(score.mean), "y": ABOVE}
+    if np.isfinite(score.low) and np.isfinite(score.high):
+        one |= {"low": float(score.low), "high": float(score.high)}
+        bar = alt.Chart(rows([one])).mark_rule(color=look.accent, strokeWidth=4, strokeCap="round", opacity=0.8)
+        layers.append(bar.encode(x=alt.X("low:Q"), x2="high:Q", y=y))
+    keys = [key for key in ("value", "low", "high") if key in one]
+    mean = alt.Chart(rows([one])).mark_point(filled=True, size=120, color=look.accent, opacity=1)
+    layers.append(mean.encode(x=x, y=y, tooltip=[alt.Tooltip(f"{key}:Q", format=".4~g") for key in keys]))
+    width = WIDTH - NAMES
+    words = alt.Chart(rows([{"name": labels([score.name])[0], "mean": number(score.mean, 4), "y": 0.5}])).encode(y=y)
+    for field, side, place in (("name", "right", -12), ("mean", "left", width + 12)):
+        text = words.mark_text(align=side, fontSize=12, color=look.ink)
+        layers.append(text.encode(x=alt.value(place), text=f"{field}:N"))
+    return alt.layer(*layers).properties(width=width, height=HEIGHT)
+
+
+def _choices(choices: list[dict[str, Any]]) -> list[str]:
+    """Numbers that were chosen in the folds, from the least to the largest."""
+    found = []
+    for name in list(dict.fromkeys(name for choice in choices for name in choice))[:3]:
+        values = [choice[name] for choice in choices if name in choice]
+        if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
+            low, high = number(min(values)), number(max(values))
+            found.append(f"{name} {low}" if low == high else f"{name} {low} to {high}")
+    return found
+
+
+def _finding(score: Any, level: str) -> str:
+    start = f"On rows not seen before {score.name} is {number(score.mean, 4)}"
+    if not (np.isfinite(score.low) and np.isfinite(score.high)):
+        return start
+    return f"{start}, between {number(score.low)} and {number(score.high)} with {level} confidence"

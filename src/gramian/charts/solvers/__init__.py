@@ -1,0 +1,1 @@
+"""Charts of solvers: trajectories and contours of the objective."""

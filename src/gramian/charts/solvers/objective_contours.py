@@ -1,0 +1,140 @@
+"""The objective over two coefficients, as the solvers of it see it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.charts.marks.text import feature_names, labels
+from gramian.charts.solvers.recorder import Recorder
+from gramian.metrics.classes import codes
+from gramian.metrics.input import one_kind, read_labels
+from gramian.objective.losses.base import Scaled
+from gramian.objective.problem import Problem, joint_scale
+from gramian.rows import Rows, scan
+
+Floats = NDArray[np.float64]
+GRID = 60
+MOST_CELLS = 40_000_000  # rows × places of the grid; beyond, some rows stand for all
+SAME = 1e-6  # relative difference of objectives that is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """What is minimised, over two of the numbers in θ; a third one, the intercept, stays at its best.
+
+    Attributes
+    ----------
+    names : (str, str)
+    scale : array (2,)
+        What θ is multiplied by for the units of the data.
+    """
+
+    names: tuple[str, str]
+    scale: Floats
+    rows: Floats  # (n, p), centred and scaled, with a column of ones for the intercept
+    target: Floats
+    weight: Floats
+    problem: Problem
+    best: Floats  # (p,)
+    noise: float | None
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "Landscape":
+        """The objective of a fitted model over its data."""
+        data = _signed(model, X, y, sample_weight)
+        if data.d > 2 or (data.d == 1 and not model.fit_intercept):
+            raise ValueError(
+                "The paths over the objective need two coefficients, or one and an intercept; these models have "
+                f"{data.d}{' and an intercept' if model.fit_intercept else ''}."
+            )
+        loss, penalty = _parts(model)
+        problem = Problem(
+            data, loss, penalty, float(getattr(model, "alpha_", 0.0)), intercept=bool(model.fit_intercept)
+        )
+        block = data.collect()
+        assert block.y is not None
+        raw = block.X.toarray() if data.is_sparse else block.X
+        Z = (np.asarray(raw, dtype=np.float64) - problem.center) * problem.inverse
+        Z = np.column_stack([Z, np.ones(len(Z))]) if model.fit_intercept else Z
+        weight = np.ones(len(Z)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        best = problem.inside(np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_))[0]
+        names = labels(feature_names(model))
+        if data.d == 1:
+            names = [names[0], f"intercept, at the mean of {names[0]}"]
+        scale = np.append(problem.inverse, 1.0)[:2]
+        noise = float(model.scale_) if joint_scale(loss) else None
+        found = cls((names[0], names[1]), scale, Z, block.y[:, 0], weight, problem, best, noise)
+        mine, told = float(found.at(best[None, :])[0]), float(np.mean(model.objective_))
+        if not abs(mine - told) <= SAME * max(abs(told), 1e-300) + 1e-12:
+            raise ValueError(
+                f"The objective over X and y is {mine:.6g} at the fitted coefficients, and the fit says {told:.6g}: "
+                "give the data that the models were fitted to."
+            )
+        return found
+
+    def at(self, thetas: Floats) -> Floats:
+        """The objective at each θ (G, p)."""
+        f = self.rows @ thetas.T
+        loss, y = self.problem.loss, self.target[:, None]
+        if self.noise is not None:
+            assert isinstance(loss, Scaled)
+            values = loss.joint(y, f, self.noise)
+        else:
+            values = loss.value(y, f)
+        coefs = thetas[:, : self.problem.d] * self.problem.inverse
+        penalty = np.array([self.problem.penalty.value(c) for c in coefs]) if self.problem.alpha else 0.0
+        return np.asarray(self.weight @ values / self.weight.sum() + self.problem.alpha * penalty)
+
+    def start(self) -> tuple[Floats, float]:
+        """Where solvers begin unless told otherwise, and the objective there."""
+        theta = self.problem.zero()[0]
+        return theta, float(self.at(theta[None, :])[0])
+
+    def grid(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats, int]:
+        """Places along both coefficients (in the units of the data), the objective (y × x), and rows used."""
+        stride = -(-len(self.rows) * GRID * GRID // MOST_CELLS)
+        some = Landscape(
+            self.names,
+            self.scale,
+            self.rows[::stride],
+            self.target[::stride],
+            self.weight[::stride],
+            self.problem,
+            self.best,
+            self.noise,
+        )
+        x, y = np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID)
+        thetas = np.tile(self.best, (GRID * GRID, 1))
+        thetas[:, :2] = np.column_stack([part.reshape(-1) for part in np.meshgrid(x, y)])
+        lines = [some.at(part) for part in np.array_split(thetas, GRID)]
+        return x * self.scale[0], y * self.scale[1], np.concatenate(lines).reshape(GRID, GRID), len(some.rows)
+
+
+def recorder_of(model: Any) -> Recorder | None:
+    """The recorder among the callbacks of a model, if it has one."""
+    return next((part for part in getattr(model, "callbacks", ()) or () if isinstance(part, Recorder)), None)
+
+
+def _signed(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+    """Rows with the target as the solver sees it: ±1 for two classes, weighed by class."""
+    if not hasattr(model, "classes_"):
+        return scan(X, y, sample_weight=sample_weight)
+    if len(model.classes_) != 2 or model.multiclass_ == "joint":
+        raise ValueError("The paths over the objective need one output: two classes, and not multiclass='joint'.")
+    values, known = one_kind(read_labels(y, "y"), read_labels(model.classes_, "classes_"), "y", "the model")
+    place = codes(values, known, "y")
+    weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    factors = model._class_factors(np.bincount(place, weight, 2))
+    weight = weight if factors is None else weight * factors[place]
+    plain = sample_weight is None and factors is None
+    return scan(X, 2.0 * place - 1.0, sample_weight=None if plain else weight)
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    from gramian.models.base.composed import loss_of, penalty_of
+
+    if hasattr(model, "_parts"):
+        return model._parts()
+    return loss_of(model.loss, ("numbers", "counts")), penalty_of(model.penalty)

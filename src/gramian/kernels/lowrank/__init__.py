@@ -1,0 +1,1 @@
+"""Low-rank factors of kernel matrices, and explicit features."""

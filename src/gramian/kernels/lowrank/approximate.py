@@ -1,0 +1,285 @@
+"""Features whose inner products are nearly a kernel: landmarks (Nyström) and random waves (Fourier)."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gramian.kernels.base import Kernel
+from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
+from gramian.kernels.lowrank.pivoted_cholesky import Pivots
+from gramian.kernels.named import kernel_of
+from gramian.kernels.points import is_table, vectors
+from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern
+from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
+
+Floats = NDArray[np.float64]
+METHODS = ("pivots", "uniform", "k-means++", "leverage")
+PANEL = 2048
+
+
+def counted(X: Any) -> Any:
+    """Rows that count, where they bring their weights; anything else as it is."""
+    if not isinstance(X, MemoryRows):
+        return X
+    block = X.collect()
+    return block.X if block.weight is None else block.X[block.weight > 0]
+
+
+class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Points read as everywhere, and features made panel by panel."""
+
+    kernel: Any
+    n_components: Any
+    kernel_: Kernel
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        if is_table(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if reset:
+                self.n_features_in_ = vectors(X).d
+        elif reset and hasattr(self, "n_features_in_"):
+            del self.n_features_in_
+        return (kernel_of(self.kernel) if reset else self.kernel_).points(X)
+
+    def _count(self) -> int:
+        count = self.n_components
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"n_components is {count!r}; it must be a whole number of at least 1.")
+        return int(count)
+
+    def transform(self, X: Any) -> Floats:
+        """Features (n, n_components) of new points."""
+        check_is_fitted(self)
+        points = self._read(X, reset=False)
+        with single_threaded_blas():
+            parts = parallel_map(lambda i: self._features(points[i : i + PANEL]), range(0, len(points), PANEL))
+        return np.concatenate(parts)
+
+    @abstractmethod
+    def _features(self, points: Any) -> Floats:
+        """Features of prepared points."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._width
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Nystroem(_Approximation):
+    """Features from landmarks: φ(x) = R⁻ᵀ k(P, x) with K_PP = RᵀR, so that φ(x)ᵀφ(x') is k where one is a landmark.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+    n_components : int
+        Landmarks.
+    method : "pivots", "uniform", "k-means++" or "leverage"
+        Rows drawn by what is not yet explained of them, evenly, far from each other in the feature space, or by their
+        influence on a ridge regression.
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    kernel_ : the kernel as fitted; landmarks_ : array (r,), the rows chosen
+    error_ : float
+        Share of the trace of the kernel matrix that the features lack; of very many rows, of those that pivots are
+        chosen from.
+
+    Notes
+    -----
+    n × r numbers of the kernel, never all at once, and nothing of size n × n. A transform takes n r² multiplications.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> map = gm.Nystroem(gm.kernels.RBF(1.0), n_components=4).fit(X)
+    >>> F = map.transform(X)
+    >>> bool(abs(F @ F.T - gm.kernels.RBF(1.0)(X)).max() < 1e-8)
+    True
+    """
+
+    def __init__(
+        self, kernel: Any = "rbf", *, n_components: int = 100, method: str = "pivots", random_state: Any = None
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.method = method
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "Nystroem":
+        """Choose the landmarks; y is ignored, as pipelines give it."""
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise ValueError(f"method is {self.method!r}; it must be one of {', '.join(map(repr, METHODS))}.")
+        count = self._count()
+        X = counted(X)
+        self.kernel_ = kernel_of(self.kernel).fitted(X)
+        points = self._read(X, reset=True)
+        count = min(count, len(points))
+        rng = check_random_state(self.random_state)
+        with single_threaded_blas():
+            if self.method == "pivots":
+                self._map = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
+            else:
+                self._map = _landmarks(self.kernel_, points, self._rows(points, count, rng))
+        self.landmarks_, self.error_ = self._map.index, self._map.left
+        self._width = len(self.landmarks_)
+        return self
+
+    def _rows(self, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+        n = len(points)
+        if self.method == "uniform":
+            return np.sort(rng.choice(n, count, replace=False))
+        if self.method == "k-means++":
+            return _far_apart(self.kernel_, points, count, rng)
+        return _by_leverage(self.kernel_, points, count, rng)
+
+    def _features(self, points: Any) -> Floats:
+        return self._map.features(points)
+
+
+def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Pivots:
+    """The map of given rows; those that the others explain are left out."""
+    chosen = points[index]
+    K = kernel.block(chosen, chosen)
+    order = _independent_rows(K)
+    index, K = index[order], K[np.ix_(order, order)]
+    R = sl.cholesky(K + 1e-14 * np.trace(K) / max(len(K), 1) * np.eye(len(K)), lower=False)
+    found = Pivots(kernel, points[index], index, R, 0.0)
+    diagonal = kernel.diag(points)
+    explained = MappedRows(points, len(index), found.features).sum(lambda block: float((block.X**2).sum()))
+    left = max(1.0 - explained / (float(diagonal.sum()) or 1.0), 0.0)
+    return Pivots(kernel, found.points, index, R, left)
+
+
+def _independent_rows(K: Floats) -> NDArray[np.int64]:
+    """Rows in the order of a pivoted Cholesky factor, up to its rank."""
+    _, order, rank, _ = sl.lapack.dpstrf(K, lower=0, tol=1e-12 * max(float(np.diagonal(K).max()), 1e-300))
+    return np.sort(order[:rank] - 1).astype(np.int64)
+
+
+def _far_apart(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+    """Rows drawn with the square of their distance, in the feature space, from those before."""
+    own = kernel.diag(points)
+    chosen = [int(rng.randint(len(points)))]
+    least = np.full(len(points), np.inf)
+    while len(chosen) < count:
+        last = chosen[-1]
+        away = own + own[last] - 2.0 * kernel.block(points, points[last : last + 1])[:, 0]
+        least = np.minimum(least, np.maximum(away, 0.0))
+        least[chosen] = 0.0
+        if least.sum() <= 0:
+            break
+        chosen.append(int(rng.choice(len(points), p=least / least.sum())))
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+    """Rows drawn by their ridge leverage scores, from a first map of evenly drawn rows."""
+    n = len(points)
+    first = _landmarks(kernel, points, np.sort(rng.choice(n, min(n, 2 * count), replace=False)))
+    rows = MappedRows(points, len(first.index), first.features)
+    gram = np.asarray(rows.sum(lambda block: block.X.T @ block.X))
+    penalty = max(float(np.trace(gram)) / count, 1e-300)
+    root = sl.cholesky(gram + penalty * np.eye(len(gram)), lower=True)
+
+    def influence(block: Block) -> list[Floats]:
+        return [(sl.solve_triangular(root, block.X.T, lower=True, check_finite=False) ** 2).sum(axis=0)]
+
+    scores = np.maximum(np.concatenate(rows.sum(influence)), 1e-12)
+    return np.sort(rng.choice(n, count, replace=False, p=scores / scores.sum()))
+
+
+class RandomFourier(_Approximation):
+    """Random waves: φ(x) = √(2/D) [cos(wᵀx), sin(wᵀx)] for D/2 frequencies w drawn from the kernel's spectrum.
+
+    Parameters
+    ----------
+    kernel : "rbf", "laplacian", "matern", or `RBF`, `Laplacian`, `Matern`
+    n_components : int
+        Features D; of an odd number the last is a wave of random phase.
+    orthogonal : bool
+        Frequencies at right angles to each other, which lowers the error (Gaussian kernel).
+    random_state : int, RandomState or Generator, optional
+
+    Attributes
+    ----------
+    kernel_ : the kernel as fitted; frequencies_ : array (d, D/2)
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X = [[0.0], [1.0], [2.0]]
+    >>> map = gm.RandomFourier(gm.kernels.RBF(1.0), n_components=2000, random_state=0).fit(X)
+    >>> F = map.transform(X)
+    >>> bool(abs(F @ F.T - gm.kernels.RBF(1.0)(X)).max() < map.error_bound())
+    True
+    """
+
+    def __init__(
+        self, kernel: Any = "rbf", *, n_components: int = 100, orthogonal: bool = False, random_state: Any = None
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.orthogonal = orthogonal
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "RandomFourier":
+        """Draw the frequencies; y is ignored, as pipelines give it."""
+        count = self._count()
+        if not isinstance(self.orthogonal, bool | np.bool_):
+            raise TypeError(f"orthogonal is {self.orthogonal!r}; it must be True or False.")
+        X = counted(X)
+        self.kernel_ = kernel_of(self.kernel).fitted(X)
+        points = self._read(X, reset=True)
+        rng = check_random_state(self.random_state)
+        kernel = self.kernel_
+        L = getattr(kernel, "factor", None)  # of a metric: waves of Lx
+        d, half = points.d if L is None else len(L), -(-count // 2)
+        if isinstance(kernel, Laplacian) and L is None:
+            if self.orthogonal:
+                raise ValueError("orthogonal=True is for the Gaussian and Matérn kernels.")
+            W = rng.standard_cauchy((d, half))
+        elif isinstance(kernel, RBF | Matern | Laplacian):
+            W = _directions(d, half, rng) if self.orthogonal else rng.standard_normal((d, half))
+            nu = 0.5 if isinstance(kernel, Laplacian) else getattr(kernel, "nu", np.inf)
+            if np.isfinite(nu):
+                W = W * np.sqrt(2.0 * nu / rng.chisquare(2.0 * nu, half))
+        else:
+            raise ValueError(f"{kernel!r} has no known spectrum: RandomFourier takes RBF, Laplacian and Matern.")
+        W = W / np.broadcast_to(np.atleast_1d(kernel.scale), d)[:, None]
+        self.frequencies_ = W if L is None else L.T @ W
+        self._width, self._phase = count, float(rng.uniform(0.0, 2.0 * np.pi))
+        return self
+
+    def _features(self, points: Any) -> Floats:
+        phase = np.asarray(points.X @ self.frequencies_)
+        pairs = self._width // 2
+        found = [np.cos(phase[:, :pairs]), np.sin(phase[:, :pairs]), np.cos(phase[:, pairs:] + self._phase)]
+        return np.hstack(found) * np.sqrt(2.0 / self._width)
+
+    def error_bound(self, delta: float = 0.05) -> float:
+        """What the error of one pair exceeds with probability delta at most (Hoeffding): √(4 log(2/delta) / D)."""
+        check_is_fitted(self)
+        if not 0 < delta < 1:
+            raise ValueError(f"delta is {delta!r}; a probability is between 0 and 1.")
+        return float(np.sqrt(4.0 * np.log(2.0 / delta) / self._width))
+
+
+def _directions(d: int, count: int, rng: Any) -> Floats:
+    """Columns at right angles within each run of d, with the lengths of normal vectors."""
+    found = []
+    for _ in range(-(-count // d)):
+        Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+        found.append(Q * np.sqrt(rng.chisquare(d, d)))
+    return np.hstack(found)[:, :count]

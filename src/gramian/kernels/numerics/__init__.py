@@ -1,0 +1,1 @@
+"""Distances and sums between points, compiled."""

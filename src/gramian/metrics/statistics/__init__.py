@@ -1,0 +1,1 @@
+"""The mergeable statistics behind the metrics, and their confidence intervals."""

@@ -1,0 +1,244 @@
+"""`Confusion`: how often each class was decided for each, and every share that follows from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gramian.metrics.classes import alone, codes, distinct, like, shown, totals
+from gramian.metrics.input import Array, one_kind, read_labels, read_weights, same_length
+from gramian.metrics.statistics.base import Statistic
+from gramian.metrics.statistics.intervals import Floats, Interval, Measured, bounded, share, wilson
+
+AVERAGES = ("auto", None, "macro", "micro", "weighted")
+
+# Each share is a ratio of sums of four counts of its class: rows rightly decided for it, rows of it, rows decided
+# for it, and all rows.
+SHARES = {
+    "precision": ((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
+    "recall": ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0)),
+    "f1": ((2.0, 0.0, 0.0, 0.0), (0.0, 1.0, 1.0, 0.0)),
+    "fpr": ((-1.0, 0.0, 1.0, 0.0), (0.0, -1.0, 0.0, 1.0)),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confusion(Statistic):
+    """Weights of the pairs (true class, decided class) that occur: at most one number per pair.
+
+    Made by `Confusion.of(y, prediction)`; two are joined with `+`.
+
+    Attributes
+    ----------
+    labels : array (k,)
+        The classes: those of y and of the predictions in order, or as given.
+    given : bool
+        Whether `labels` were given, and so are the same for all parts.
+    truth, decided : array of int (cells,)
+        Pairs of classes, by their places in `labels`.
+    weight : array (cells,)
+        Total weight of the rows of each pair.
+    counted : bool
+        Whether no weights were given, so that the weights are counts of rows.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> first = gm.metrics.Confusion.of(["ham", "spam"], ["ham", "ham"])
+    >>> both = first + gm.metrics.Confusion.of(["spam"], ["spam"])
+    >>> both
+    <Confusion: 3 rows, classes 'ham', 'spam'>
+    >>> both.matrix
+    array([[1, 0],
+           [1, 1]])
+    >>> both.recall()
+    0.5
+    """
+
+    labels: Array
+    given: bool
+    truth: Array
+    decided: Array
+    weight: Floats
+    counted: bool
+
+    @classmethod
+    def of(cls, y: Any, prediction: Any, sample_weight: Any = None, *, labels: Any = None) -> "Confusion":
+        """The confusion of some rows: true labels, decided labels, weights, and optionally the classes in order."""
+        truth, decided = read_labels(y, "y"), read_labels(prediction, "prediction")
+        same_length(len(truth), decided, "prediction")
+        weight = read_weights(sample_weight, len(truth))
+        truth, decided = one_kind(truth, decided, "y", "prediction")
+        if not weight.all():
+            truth, decided, weight = truth[weight > 0], decided[weight > 0], weight[weight > 0]
+        if labels is None:
+            classes = np.union1d(truth, decided)
+        else:
+            truth, classes = one_kind(truth, distinct(labels), "y", "labels")
+            decided, classes = one_kind(decided, classes, "prediction", "labels")
+        cells = _cells(codes(truth, classes, "y"), codes(decided, classes, "prediction"), weight, len(classes))
+        return cls(classes, labels is not None, *cells, sample_weight is None)
+
+    @property
+    def matrix(self) -> Array:
+        """The table, rows true and columns decided, in the order of `labels`; whole numbers without weights."""
+        k = len(self.labels)
+        table = np.zeros((k, k), dtype=np.int64 if self.counted else np.float64)
+        table[self.truth, self.decided] = self.weight
+        return table
+
+    @property
+    def _mass(self) -> float:
+        return float(self.weight.sum())
+
+    def _merged(self, other: "Confusion") -> "Confusion":
+        mine, others = one_kind(self.labels, other.labels, "one part", "the other")
+        if (self.given or other.given) and mine.tolist() != others.tolist():
+            raise ValueError(
+                f"The labels of one part are {mine.tolist()[:10]} and of the other {others.tolist()[:10]}: give "
+                "labels= when building the parts, the same for all."
+            )
+        labels = mine if self.given else np.union1d(mine, others)
+        to_mine, to_others = codes(mine, labels, "y"), codes(others, labels, "y")
+        cells = _cells(
+            np.concatenate([to_mine[self.truth], to_others[other.truth]]),
+            np.concatenate([to_mine[self.decided], to_others[other.decided]]),
+            np.concatenate([self.weight, other.weight]),
+            len(labels),
+        )
+        return Confusion(labels, self.given, *cells, self.counted and other.counted)
+
+    def __repr__(self) -> str:
+        return f"<Confusion: {self._mass:g} rows, classes {shown(self.labels)}>"
+
+    def confusion(self, *, interval: Any = None) -> Any:
+        """The table, or with `interval` Wilson's bounds of each cell's share of its row, times the row's total."""
+        self._refuse_nothing()
+        if interval is None:
+            return self.matrix
+        table = self.matrix.astype(np.float64)
+        rows = table.sum(axis=1, keepdims=True)
+        low, high = wilson(table, rows, interval)
+        return Interval(self.matrix, low * rows, high * rows)
+
+    def accuracy(self, *, interval: Any = None) -> Measured:
+        """Share of the rows decided rightly."""
+        self._refuse_nothing()
+        right, total = float(self.weight[self.truth == self.decided].sum()), self._mass
+        value = min(right / total, 1.0)
+        if interval is None:
+            return value
+        low, high = wilson(right, total, interval)
+        return Interval(value, float(low), float(high))
+
+    def precision(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+        """Share of the rows decided for a class that are of it."""
+        return self._share("precision", positive, average, interval)
+
+    def recall(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+        """Share of the rows of a class that are decided for it."""
+        return self._share("recall", positive, average, interval)
+
+    def f1(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+        """Harmonic mean of precision and recall."""
+        return self._share("f1", positive, average, interval)
+
+    def fpr(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+        """Share of the rows of other classes that are decided for a class."""
+        return self._share("fpr", positive, average, interval)
+
+    def _share(self, name: str, positive: Any, average: Any, interval: Any) -> Any:
+        self._refuse_nothing()
+        if average not in AVERAGES:
+            raise ValueError(f'average is {average!r}; it must be "auto", None, "macro", "micro" or "weighted".')
+        if positive is not None and average != "auto":
+            raise ValueError(f"positive={positive!r} asks for one class and average={average!r} for all: give one.")
+        counts = self._counts()
+        if positive is not None or (average == "auto" and len(self.labels) <= 2):
+            place = self._place(positive)
+            one = counts[:, [place]] if place is not None else np.array([[0.0], [0.0], [0.0], [self._mass]])
+            found = _per_class(name, one, interval)
+            return float(found[0]) if interval is None else Interval(*(float(part[0]) for part in found))
+        if average is None:
+            return _per_class(name, counts, interval)
+        if average == "micro":
+            return self._micro(name, counts, interval)
+        return self._average(name, counts, "macro" if average == "auto" else average, interval)
+
+    def _counts(self) -> Floats:
+        """Of each class: rows rightly decided for it, rows of it, rows decided for it, all rows."""
+        k, right = len(self.labels), self.truth == self.decided
+        return np.stack(
+            [
+                totals(self.truth[right], self.weight[right], k),
+                totals(self.truth, self.weight, k),
+                totals(self.decided, self.weight, k),
+                np.full(k, self._mass),
+            ]
+        )
+
+    def _place(self, positive: Any) -> int | None:
+        """The place of the positive class; None if it does not occur and only one class does."""
+        known = self.labels.tolist()
+        if positive is None:
+            positive = known[1] if len(known) == 2 else alone(known[0])
+        positive = like(positive, self.labels)
+        if positive in known:
+            return known.index(positive)
+        if len(known) > 1:
+            raise ValueError(f"positive={positive!r} is not a class; the classes are {shown(self.labels)}.")
+        return None
+
+    def _micro(self, name: str, counts: Floats, interval: Any) -> Measured:
+        """Over all classes at once: the accuracy, and for the false positives the errors among k − 1 chances each."""
+        top, bottom = (np.asarray(part) @ counts.sum(axis=1) for part in SHARES[name])
+        value = min(float(share(top, bottom)), 1.0)
+        if interval is None:
+            return value
+        right, total = float(counts[0].sum()), self._mass
+        chances = max(len(self.labels) - 1.0, 1.0) if name == "fpr" else 1.0
+        low, high = wilson(total - right if name == "fpr" else right, total, interval)
+        return Interval(value, min(float(low) / chances, value), max(float(high) / chances, value))
+
+    def _average(self, name: str, counts: Floats, average: str, interval: Any) -> Measured:
+        """Mean over the classes, equal or by their rows; its variance by the delta method over the cells."""
+        k, total = len(self.labels), self._mass
+        part = np.full(k, 1.0 / k) if average == "macro" else counts[1] / total
+        above, below = (np.asarray(weights) for weights in SHARES[name])
+        values = _per_class(name, counts, None)
+        value = min(float(part @ values), 1.0)
+        if interval is None:
+            return value
+        slope = part * share(1.0, below @ counts)
+        right, row, column, everywhere = above[:, None] * slope - below[:, None] * (slope * values)
+        if average == "weighted":
+            row = row + values / total
+            everywhere = everywhere - part * values / total
+        gradient = row[self.truth] + column[self.decided] + everywhere.sum()
+        gradient[self.truth == self.decided] += right[self.truth[self.truth == self.decided]]
+        variance = float(self.weight @ gradient**2) / (1.0 - 1.0 / total) if total > 1.0 else 0.0
+        return Interval(value, *bounded(value, variance, total, interval))
+
+
+def _per_class(name: str, counts: Floats, interval: Any) -> Any:
+    """The share of each class, with Wilson's interval; F1 = 2J / (1 + J), J the share of hits among hits and errors."""
+    above, below = (np.asarray(weights) @ counts for weights in SHARES[name])
+    values = np.minimum(share(above, below), 1.0)
+    if interval is None:
+        return values
+    if name != "f1":
+        low, high = wilson(np.maximum(above, 0.0), below, interval)
+    else:
+        low, high = (2.0 * j / (1.0 + j) for j in wilson(counts[0], counts[1] + counts[2] - counts[0], interval))
+    return Interval(values, np.minimum(low, values), np.maximum(high, values))
+
+
+def _cells(truth: Array, decided: Array, weight: Floats, k: int) -> tuple[Array, Array, Floats]:
+    """Pairs that occur, in order, with their total weights."""
+    pairs = truth * np.int64(k) + decided
+    if k * k <= 4 * len(pairs) + 64:
+        table = totals(pairs, weight, k * k)
+        found = np.flatnonzero(table)
+        return found // max(k, 1), found % max(k, 1), table[found]
+    found, place = np.unique(pairs, return_inverse=True)
+    return found // k, found % k, totals(place, weight, len(found))

@@ -1,0 +1,64 @@
+"""Reliability of probabilities, read from their ranking."""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramian.metrics.classes import totals
+from gramian.metrics.statistics.intervals import Floats, share, wilson
+from gramian.metrics.statistics.ranks import Ranking
+
+STRATEGIES = ("uniform", "quantile")
+
+
+class Calibration(NamedTuple):
+    """Of each bin of probabilities that has rows: what was predicted, what was observed, and its bounds."""
+
+    predicted: Floats
+    observed: Floats
+    count: Floats  # type: ignore[assignment]  # hides tuple.count
+    low: Floats
+    high: Floats
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: Σ count |observed − predicted| / Σ count."""
+        return float(self.count @ np.abs(self.observed - self.predicted) / self.count.sum())
+
+
+def calibrated(ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: Any = None) -> Calibration:
+    """The calibration of a ranking by probabilities."""
+    ranking._refuse_nothing()
+    if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
+        raise ValueError(f"bins is {bins!r}; it must be a whole number of at least 1.")
+    if strategy not in STRATEGIES:
+        raise ValueError(f'strategy is {strategy!r}; it must be "uniform" or "quantile".')
+    weight = ranking.hits + ranking.others
+    number = int(bins)
+    parts = np.linspace(0.0, 1.0, number + 1)
+    edges = parts if strategy == "uniform" else quantiles(ranking.scores, weight, parts)
+    place = np.searchsorted(edges[1:-1], ranking.scores)
+    count = totals(place, weight, number)
+    used = count > 0
+    hits, count = totals(place, ranking.hits, number)[used], count[used]
+    predicted = totals(place, weight * ranking.scores, number)[used] / count
+    low, high = wilson(hits, count, 0.95 if interval is None else interval)
+    return Calibration(predicted, share(hits, count), count, low, high)
+
+
+def quantiles(values: Floats, weight: Floats, parts: Floats) -> Floats:
+    """Quantiles of sorted values: as of the repeated values where weights are whole, by the inverse distribution else.
+
+    >>> quantiles(np.array([1.0, 2.0, 5.0]), np.array([1.0, 2.0, 1.0]), np.array([0.0, 0.5, 1.0]))
+    array([1., 2., 5.])
+    """
+    up_to = np.cumsum(weight)
+    last = len(values) - 1
+    if (weight != np.floor(weight)).any():
+        return values[np.minimum(np.searchsorted(up_to, parts * up_to[-1]), last)]
+    place = parts * (up_to[-1] - 1.0)
+    lower = np.floor(place)
+    below, above = (values[np.minimum(np.searchsorted(up_to, at, side="right"), last)] for at in (lower, lower + 1.0))
+    gap, between = above - below, place - lower
+    return np.where(between < 0.5, below + gap * between, above - gap * (1.0 - between))

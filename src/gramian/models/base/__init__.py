@@ -1,0 +1,1 @@
+"""What supervised estimators share: predictions, inference, classes, kernels."""

@@ -1,0 +1,1 @@
+"""Gaussian discriminants and their boundaries."""

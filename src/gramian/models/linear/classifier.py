@@ -1,0 +1,469 @@
+"""The general linear classifier: any loss, any penalty, any number of classes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from gramian._core import validation
+from gramian._core.fitted.time_limit import timed
+from gramian._core.summary import Summary
+from gramian.models.base.calibration import Calibration, calibrate
+from gramian.models.base.classifier import ClassifyingModel
+from gramian.models.base.composed import Composed, loss_of, penalty_of
+from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, penalty_notes
+from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
+from gramian.models.linear.regressor import GRID
+from gramian.models.linear.ridge import Path, path_of
+from gramian.objective.losses.base import Kinked, Loss
+from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
+from gramian.objective.problem import Problem
+from gramian.rows import Rows, single_threaded_blas
+from gramian.rows.labels import class_weights, coded
+from gramian.selection.cv.leave_one_out import dense_enough, softened, some_without_each, without_each
+from gramian.selection.cv.regularization import Strength, grid, has_strength, splits_of, taken
+from gramian.selection.cv.scores import Scores
+from gramian.solvers.certificate import weakness
+from gramian.solvers.solve import Fit, fit_problem
+
+Floats = NDArray[np.float64]
+KINK_GRID = 10
+CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
+JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
+
+
+class LinearClassifier(Kernelised, Composed, ClassifyingModel):
+    """What every linear classifier does; the named ones say their loss and which parameters they have."""
+
+    alpha: Any
+    alphas: Any
+    cv: Any
+    rule: Any
+    multiclass: Any
+    code: Any
+    fit_intercept: Any
+    solver: Any
+    max_iter: Any
+    tol: Any
+    random_state: Any
+    callbacks: Any
+
+    coef_: Floats
+    intercept_: Floats
+    _judged: bool = False  # whether its scores are all that is asked for
+
+    def _parts(self) -> tuple[Loss, Any]:
+        """The loss and the penalty."""
+        raise NotImplementedError
+
+    @single_threaded_blas()
+    @timed
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+        """Fit to (X, y) or `Rows` with a target."""
+        loss, penalty = self._parts()
+        alpha, given = validation.alpha(self.alpha), validation.alphas(self.alphas)
+        validation.rule(self.rule)
+        intercept = validation.flag("fit_intercept", self.fit_intercept)
+        validation.whole("max_iter", self.max_iter, low=1)
+        validation.number("tol", self.tol, low=0.0, open_low=True)
+        wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
+        kind = validation.choice("code", self.code, CODES)
+        rows = self._labelled(X, y, sample_weight).settled()
+        self._costs()
+        for name in ("scores_", "path_", "code_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        k = len(self.classes_)
+        self.multiclass_, self._loss = reduction(wanted, loss, k)
+        readings = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
+        problems = [reading(rows) for reading in readings]
+        starts: list[Floats | None] = [None] * len(problems)
+        if alpha is None and has_strength(problems[0]):
+            alpha, starts = self._choose(rows, readings, problems[0], given)
+            if self._judged:
+                return self
+        self.alpha_ = alpha or 0.0
+        fits = [
+            self._solve(problem.with_alpha(self.alpha_), start=start)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+        self._keep(fits)
+        self._calibrate(rows, readings, fits)
+        return self
+
+    def _solve(self, problem: Problem, **more: Any) -> Fit:
+        callbacks = validation.functions("callbacks", self.callbacks)
+        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": callbacks}
+        return fit_problem(problem, **(options | more))
+
+    def _readings(self, rows: Rows, penalty: Any, alpha: float, intercept: bool, k: int, kind: str) -> list[Any]:
+        """From rows with class numbers to the problem of all classes, or to those of the binary decisions."""
+        loss = self._loss
+        if self.multiclass_ == "joint":
+            return [lambda some: Problem(some, loss, penalty, alpha, intercept=intercept, outputs=k)]
+        self.code_ = code_matrix(self.multiclass_, k, kind, self.random_state)
+
+        def reading(word: Floats) -> Any:
+            take = None if word.all() else (lambda y: np.abs(word[y[:, 0].astype(int)]))
+            sign = np.where(word == 0, 1.0, word)
+            return lambda some: Problem(
+                coded(some, lambda y: sign[y.astype(int)], take), loss, penalty, alpha, intercept=intercept
+            )
+
+        return [reading(word) for word in self.code_.T]
+
+    def _choose(
+        self, rows: Rows, readings: list[Any], problem: Problem, given: Any
+    ) -> tuple[float, list[Floats | None]]:
+        """The alpha of the scores, and where the search has been at it."""
+        count = given if isinstance(given, int) else 0
+        if count == GRID and not self._loss.smooth:
+            count = KINK_GRID
+        alphas = grid(problem, count) if count else given
+        search = Strength(rows, readings, self.cv, solver=self.solver, max_iter=self.max_iter, roughly=self._judged)
+        self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
+        if not self._judged:
+            coefs, intercepts = search.path(self.scores_.alphas)
+            self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
+        alpha = float(self.scores_.alphas[self.scores_.chosen])
+        return alpha, search.starts(alpha)
+
+    def _keep(self, fits: list[Fit]) -> None:
+        self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
+        self.intercept_ = np.concatenate([fit.intercept for fit in fits])
+        self._set_kernel_dual()
+        worst = max(fits, key=lambda fit: weakness(fit.certificate))
+        self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
+        self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
+        self.separated_ = any(fit.separated for fit in fits)
+        self.objective_ = float(np.mean([fit.value for fit in fits]))
+        self._covariances: list[Covariance | None] = [covariance_of(fit) for fit in fits]
+        self._weight = fits[0].problem.columns.weight
+        penalties = [fit.problem.alpha * fit.problem.penalty.value(c) for fit in fits for c in fit.coef.T]
+        self._mean_loss = self.objective_ - float(np.sum(penalties)) / len(fits)
+
+    # decisions
+
+    def _predictions(self, rows: Rows) -> Floats:
+        """f (n, bits or classes)."""
+        return rows.times(self._feature_coef.T) + self.intercept_
+
+    def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
+        if len(self.classes_) == 2:
+            return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
+        if self.multiclass_ == "joint":
+            return f
+        norms = lengths(self._feature_coef) if norms is None else norms
+        return confidences(self.multiclass_, self.code_, self._loss, f, norms)
+
+    def _decisions(self, rows: Rows) -> Floats:
+        return self._confidences(self._predictions(rows))
+
+    def _probabilities(self, rows: Rows) -> Floats:
+        f = self._predictions(rows)
+        if self._calibration is not None:
+            return self._calibration.probabilities(self._confidences(f))
+        found = self._loss.probabilities(f if self.multiclass_ == "joint" else f[:, 0])
+        assert found is not None
+        return found
+
+    # probabilities for losses that are not likelihoods
+
+    def _calibrate(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> None:
+        """Decisions on rows that took no part in them, and the map from these to probabilities."""
+        self._calibration: Calibration | None = None
+        natural = isinstance(self._loss, Logistic | Softmax) and (
+            self.multiclass_ == "joint" or len(self.classes_) == 2
+        )
+        if natural:
+            return
+        if self._dear(rows, fits):
+            index = np.arange(0, rows.n, rows.n // CALIBRATED)
+            f = np.hstack([some_without_each(fit.problem, fit.theta, index) for fit in fits])
+            rows = taken(rows, index)
+        else:
+            f = self._left_out(rows, readings, fits)
+        block = rows.collect()
+        assert block.y is not None
+        weight = np.ones(rows.n) if block.weight is None else block.weight
+        weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
+        f = np.where(np.isnan(f), 0.0, f)
+        norms = lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
+        decisions = self._confidences(f, None if self.multiclass_ == "joint" else norms)
+        self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
+
+    def _dear(self, rows: Rows, fits: list[Fit]) -> bool:
+        """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
+        known = isinstance(self._loss, Kinked) or (self._loss.smooth and self._loss.convex)
+        return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
+
+    def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
+        """From one Newton step where the curvature is known, else by refits on five folds."""
+        columns = []
+        for fit in fits:
+            problem = fit.problem
+            known = isinstance(self._loss, Kinked) or (self._loss.smooth and self._loss.convex)
+            if not known or problem.parts is None or not problem.parts.smooth or not dense_enough(problem):
+                return self._refitted(rows, readings, fits)
+            if isinstance(self._loss, Kinked):
+                problem = softened(problem, fit.theta)
+            hessian = problem.at(fit.theta, hessian=True).hessian
+            columns.append(without_each(problem, fit.theta, hessian, whole=False))
+        return np.hstack(columns)
+
+    def _refitted(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
+        found = np.zeros((rows.n, len(self._feature_coef)))
+        for train, test in splits_of(5, rows):
+            some, rest = taken(rows, train), taken(rows, test)
+            seen = class_weights(some)[0]
+            column = 0
+            for reading, fit in zip(readings, fits, strict=True):
+                problem = reading(some).with_alpha(self.alpha_)
+                width = fit.coef.shape[1]
+                if problem.columns.weight <= 0 or (problem.m == 1 and problem.columns.low == problem.columns.high):
+                    column += width  # no decision between classes of which one is not there
+                    continue
+                start = problem.inside(fit.coef, fit.intercept)
+                again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
+                found[test, column : column + width] = rest.times(again.coef) + again.intercept
+                column += width
+            codes = rest.collect().y
+            assert codes is not None
+            found[test[~np.isin(codes[:, 0], seen)]] = np.nan
+        return found
+
+    # what it says
+
+    def summary(self) -> Summary:
+        """Coefficients and facts of the fit, as a table."""
+        check_is_fitted(self)
+        facts: dict[str, Any] = {
+            "loss": repr(self._loss),
+            "classes": len(self.classes_),
+            "alpha": self.alpha_,
+            "n": self._weight,
+            "objective": self.objective_,
+        }
+        if isinstance(self._loss, Logistic | Softmax) and len(self._covariances) == 1:
+            facts["log_likelihood"] = -self._weight * self._mean_loss
+        columns, notes = self._kernel_notes() or coefficient_errors(
+            self._coefficient_table(), self._covariances, bool(self.fit_intercept)
+        )
+        notes += penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)
+        notes += [self.certificate_.note] if self.certificate_.note else []
+        notes += [str(self.scores_)] if hasattr(self, "scores_") else []
+        return self._told(Summary(type(self).__name__, columns, facts, notes))
+
+    def _told(self, summary: Summary) -> Summary:
+        return summary
+
+    def _feature_names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+
+    def _coefficient_table(self) -> dict[str, Any]:
+        names, coefs = self._feature_names(), self.coef_
+        if self.fit_intercept:
+            names, coefs = ["intercept", *names], np.column_stack([self.intercept_, coefs])
+        table: dict[str, Any] = {"name": np.array(names * len(coefs), dtype=object), "estimate": coefs.reshape(-1)}
+        return table if len(coefs) == 1 else {"class": np.repeat(self._sides(), len(names)), **table}
+
+    def _sides(self) -> NDArray[Any]:
+        """What each row of `coef_` decides."""
+        classes = [str(name) for name in self.classes_]
+        if self.multiclass_ in ("joint", "ovr"):
+            return np.array(classes, dtype=object)
+        if self.multiclass_ == "ovo":
+            return np.array(
+                [f"{classes[int((w == 1).argmax())]} / {classes[int((w == -1).argmax())]}" for w in self.code_.T],
+                dtype=object,
+            )
+        return np.array([f"bit {bit}" for bit in range(self.code_.shape[1])], dtype=object)
+
+
+def reduction(wanted: str, loss: Loss, k: int) -> tuple[str, Loss]:
+    """How several classes are told apart, and the loss that does it."""
+    joint = JOINT.get(type(loss), loss if loss.targets == "classes" else None)
+    if wanted == "joint" and joint is None:
+        raise ValueError(
+            f"The loss {type(loss).__name__} has no joint form for several classes; use multiclass='ovr', 'ovo' or "
+            "'code', or one of the losses Logistic, Hinge and Perceptron."
+        )
+    if loss.targets == "classes":
+        if wanted not in ("auto", "joint"):
+            raise ValueError(f"The loss {type(loss).__name__} is for all classes at once: use multiclass='joint'.")
+        return "joint", loss
+    if wanted == "joint" or (wanted == "auto" and k > 2 and isinstance(loss, Logistic)):
+        return ("ovr", loss) if k == 2 and wanted == "auto" else ("joint", joint or loss)
+    return ("ovr" if wanted == "auto" else wanted), loss
+
+
+class Classifier(LinearClassifier):
+    """A linear classifier with any loss and any penalty, its strength chosen by cross-validation.
+
+    Minimises (1/Σw) Σ w loss(y, b + cᵀx) + alpha · penalty(c).
+
+    Parameters
+    ----------
+    loss : str or Loss
+        "logistic", "hinge", "squared_hinge", "perceptron", "root_hinge", "softmax", "multi_hinge", or an object of
+        `gm.losses`.
+    penalty : None, str or Penalty
+        "l2", "l1", "elastic_net", … or an object of `gm.penalties`; None for no penalty.
+    alpha : "auto" or float
+        Strength; "auto" chooses by cross-validation. scikit-learn's C is 1 / (2 n alpha).
+    alphas : int or array
+        Length of the grid, or the grid itself. A grid given is not refined.
+    cv : int, "loo", splitter or list of (train, test) pairs
+        "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
+        refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
+    rule : "best" or "one_se"
+    multiclass : "auto", "ovr", "ovo", "code" or "joint"
+        One against the rest (the largest distance from its boundary wins), one against one (votes), error-correcting
+        codes (the least total loss), or all classes in one loss. "auto" is joint for the logistic loss, else "ovr".
+    code : "auto", "exhaustive", "dense" or "sparse"
+        The kind of code for multiclass="code".
+    class_weight : None, "balanced" or dict
+        Weights of the rows of each class in the loss.
+    cost : array (k, k), optional
+        cost[true, decided]: `predict` decides for the least expected cost.
+    fit_intercept : bool
+    solver : "auto", a name, or a solver object such as `gm.solvers.StochasticGradient()`
+    max_iter : int
+    tol : float
+        Tolerance of the certificate's quantity, relative.
+    random_state : int, RandomState or Generator, optional
+        Of random codes.
+    callbacks : list of functions
+        Each is called with the iteration and its state; one that returns True ends the fit.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
+    rank : int, optional
+        Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
+
+    Attributes
+    ----------
+    classes_, coef_ (1, d) or (k, d) or (bits, d), intercept_, alpha_, certificate_, solver_, history_, n_iter_
+    code_ : array (k, bits)
+        Which side each class is on in each binary problem.
+    separated_ : bool
+        Whether the classes are separated perfectly and the loss has no minimum without a penalty.
+    scores_ : where alpha was chosen
+
+    Notes
+    -----
+    Probabilities of losses that are not likelihoods are calibrated on decisions that each row had no part in, by a map
+    that never changes the most probable class.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = gm.Classifier(loss="squared_hinge", alpha=0.01).fit(X, y)
+    >>> model.coef_.shape, model.certificate_.holds
+    ((3, 4), True)
+    """
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        penalty: Any = "l2",
+        alpha: str | float = "auto",
+        *,
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+        callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
+        time: float | None = None,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
+        self.time = time
+
+    def _parts(self) -> tuple[Loss, Any]:
+        return loss_of(self.loss, ("signs", "classes")), penalty_of(self.penalty)
+
+
+class PenalisedClassifier(LinearClassifier):
+    """The parameters of a classifier whose loss has a name of its own."""
+
+    def __init__(
+        self,
+        alpha: str | float = "auto",
+        *,
+        penalty: Any = "l2",
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+        callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
+        time: float | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
+        self.time = time
+
+
+def lengths(coef: Floats) -> Floats:
+    """The norms of some rows, also where their squares are beyond the float range."""
+    largest = np.abs(coef).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0)
+    return np.asarray(np.linalg.norm(coef / unit[:, None], axis=1) * unit)

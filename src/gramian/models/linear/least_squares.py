@@ -1,0 +1,70 @@
+"""Ordinary least squares."""
+
+from typing import Any
+
+from gramian._core.validation import choice, flag
+from gramian.models.base.inference import InferentialModel
+from gramian.rows import Rows, single_threaded_blas
+from gramian.solvers.least_squares.closed_form import ROADS, solve
+from gramian.solvers.least_squares.row_space import minimum_norm
+
+
+class LinearRegression(InferentialModel):
+    """Least squares, with errors and intervals, at any condition number.
+
+    Minimises (1/Σw) Σ w (y − b − cᵀx)². Where columns are dependent, of all minimisers the one with the smallest ‖c‖ in
+    the given units. Also the maximum-likelihood fit of y | x ~ N(b + cᵀx, σ²).
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Whether to fit b.
+    solver : "auto", "cholesky" or "qr"
+        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
+
+    Attributes
+    ----------
+    coef_ : array (d,) or (t, d)
+    intercept_ : float or array (t,)
+    noise_variance_ : float or array (t,)
+        Σw r² / Σw, the maximum-likelihood estimate of σ²; `summary().facts["sigma"]` is the unbiased deviation.
+    certificate_, solver_
+        What shows that this is the minimum, with rank and condition number; and the solver with its reason.
+
+    Notes
+    -----
+    One pass of O(n d²) operations and O(d²) memory, then O(d³). Nearly dependent columns cost two further cheap passes,
+    badly dependent ones a pass for the triangular factor. Weights are counts: df = Σw − rank.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> model = gm.LinearRegression().fit([[1.0], [2.0], [3.0], [4.0]], [1.1, 1.9, 3.2, 3.8])
+    >>> model.coef_.round(3), round(model.intercept_, 3)
+    (array([0.94]), 0.15)
+    >>> model.predict([[5.0]], interval=0.9).high.round(2)
+    array([5.78])
+    """
+
+    def __init__(self, *, fit_intercept: bool = True, solver: str = "auto") -> None:
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+
+    @single_threaded_blas()
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
+        """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
+        intercept = flag("fit_intercept", self.fit_intercept)
+        road = choice("solver", self.solver, ROADS)
+        data = self._source(X, y, sample_weight)
+        one = data.one_target
+        if isinstance(data, Rows) and data.n < data.d and road == "auto":
+            solution = minimum_norm(data, intercept=intercept)
+        else:
+            solution = solve(data, intercept=intercept, road=road)
+        self._set_coefficients(solution.coef, solution.intercept, one)
+        self._set_inference(solution, one)
+        self._set_certificate(solution.certificate, solution.solver)
+        return self
+
+    def _ridge_alpha(self) -> float:
+        return 0.0

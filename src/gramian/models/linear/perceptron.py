@@ -1,0 +1,214 @@
+"""The perceptron."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from gramian._core import deadline, validation
+from gramian._core.fitted.time_limit import timed
+from gramian._core.summary import Summary
+from gramian.models.base.output_codes import CODES, MULTICLASS
+from gramian.models.linear.classifier import LinearClassifier, reduction
+from gramian.objective.losses.base import Loss
+from gramian.objective.losses.classification import Perceptron as PerceptronLoss
+from gramian.objective.penalties import Zero
+from gramian.objective.problem import Problem
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.selection.evaluation.sample import seed_of
+from gramian.solvers.first_order.perceptron import PerceptronAlgorithm, largest_norm
+from gramian.solvers.solve import Fit, fit_problem
+
+MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
+
+
+class Perceptron(LinearClassifier):
+    """Rosenblatt's perceptron: corrects itself at every mistake, and ends without one where classes are separable.
+
+    Stochastic gradient descent of rate 1 on max(0, −y f). On separable data the number of mistakes is at most (R/γ)², R
+    the largest norm of a row and γ the widest margin; `summary()` shows both.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most sweeps over the rows.
+    average : bool
+        Use the mean of all points on the way: better where classes are not separable.
+    multiclass, code, class_weight, cost, fit_intercept, callbacks
+        As in `Classifier`; "joint" corrects the right and the wrongly chosen class.
+    random_state : int, RandomState or Generator, optional
+        Of the order of rows.
+    kernel, rank
+        As in `Classifier`: a mistake then adds k(x, ·) to the function, and changes one dual variable.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, certificate_, solver_, history_, n_iter_
+    n_mistakes_ : int
+        Corrections made.
+    mistake_bound_ : float
+        (R/γ)² where the classes are separable, else infinite; NaN for several classes, unequal weights, very large
+        tables, and where time was over.
+    support_, dual_coef_, support_vectors_
+        With a kernel: the rows that it was wrong about, and what they count for.
+
+    Notes
+    -----
+    A sweep costs the size of X. Rows are centred and scaled first. The result depends on the order of rows. With a
+    kernel a mistake costs a row of the kernel matrix, computed once and kept within 1 GiB; a visit costs nothing.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [4.0, 1.0]], ["no", "no", "yes", "yes"]
+    >>> model = gm.Perceptron().fit(X, y)
+    >>> model.score(X, y), model.n_mistakes_ <= model.mistake_bound_
+    (1.0, True)
+    """
+
+    alpha: Any = 0.0
+    alphas: Any = 2
+    cv: Any = 5
+    rule: Any = "best"
+    solver: Any = "auto"
+    tol: Any = 1e-15
+
+    def __init__(
+        self,
+        *,
+        max_iter: int = 1000,
+        average: bool = False,
+        multiclass: str = "auto",
+        code: str = "auto",
+        class_weight: Any = None,
+        cost: Any = None,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+        callbacks: Any = (),
+        kernel: Any = None,
+        rank: int | None = None,
+        time: float | None = None,
+    ) -> None:
+        self.max_iter = max_iter
+        self.average = average
+        self.multiclass = multiclass
+        self.code = code
+        self.class_weight = class_weight
+        self.cost = cost
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.kernel = kernel
+        self.rank = rank
+        self.time = time
+
+    def _parts(self) -> tuple[Loss, Any]:
+        validation.flag("average", self.average)
+        return PerceptronLoss(), Zero()
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Perceptron":
+        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
+        for name in ("_support_points", "_norms", "support_", "dual_coef_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.kernel is None or self.rank is not None:
+            super().fit(X, y, sample_weight=sample_weight)
+        else:
+            self._fit_kernel(X, y, sample_weight)
+        return self
+
+    @single_threaded_blas()
+    @timed
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> None:
+        from gramian.models.kernel.perceptron import KernelPerceptron
+
+        loss, _ = self._parts()
+        validation.flag("fit_intercept", self.fit_intercept)
+        validation.whole("max_iter", self.max_iter, low=1)
+        wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
+        kind = validation.choice("code", self.code, CODES)
+        callbacks = validation.functions("callbacks", self.callbacks)
+        self._forget()
+        if hasattr(self, "code_"):
+            del self.code_
+        machine = KernelPerceptron(self, X, y, sample_weight, self._seed(), kind)
+        self._costs()
+        self.multiclass_, self._loss = reduction(wanted, loss, len(self.classes_))
+        machine.fit(self, callbacks)
+
+    def _confidences(self, f: Any, norms: Any = None) -> Any:
+        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
+
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else seed_of(self.random_state)
+
+    def _readings(self, *given: Any) -> list[Any]:
+        """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""
+        readings = super()._readings(*given)
+        return readings if self.kernel is None else [lambda some, read=read: _as_given(read(some)) for read in readings]
+
+    def _solve(self, problem: Problem, **more: Any) -> Fit:
+        """Fits that only serve to calibrate are short."""
+        short = not more.get("warn", True)
+        method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
+        callbacks = validation.functions("callbacks", self.callbacks)
+        options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
+        start = more.get("start") if short and deadline.passed() else None
+        return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": start}))
+
+    def _keep(self, fits: list[Fit]) -> None:
+        super()._keep(fits)
+        self.n_mistakes_ = sum(int(fit.more["mistakes"]) for fit in fits)
+        self.mistake_bound_ = float("nan")
+        problem = fits[0].problem
+        if len(fits) == 1 and problem.m == 1 and problem.rows.n * problem.p <= MOST_CELLS and _even(problem):
+            unknown = float("nan" if deadline.ended() else "inf")
+            self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else unknown
+
+    def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Any:
+        """An algorithm, not an optimum: only refits tell what it does without a row."""
+        return self._refitted(rows, readings, fits)
+
+    def _told(self, summary: Summary) -> Summary:
+        facts = {k: v for k, v in summary.facts.items() if k != "alpha"}
+        facts |= {"mistakes": self.n_mistakes_, "bound (R/γ)²": self.mistake_bound_, "sweeps": self.n_iter_}
+        return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _as_given(problem: Problem) -> Problem:
+    """The problem in the coordinates of its columns."""
+    nothing, half = np.zeros(problem.d), np.full(problem.d, 0.5)
+    columns = replace(problem.columns, mean=nothing, deviation=half)
+    return Problem(
+        problem.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m,
+        columns=columns,
+    )  # fmt: skip
+
+
+def _even(problem: Problem) -> bool:
+    """Whether all rows count the same: the bound is for steps of one size."""
+    weight = problem.rows.collect().weight
+    return weight is None or bool(np.ptp(weight[weight > 0]) == 0)
+
+
+def _bound(problem: Problem) -> float:
+    """(R/γ)²: γ is the margin of the hyperplane through the origin that is furthest from all rows, by a hard margin."""
+    from gramian.models.linear.svc import SVC
+
+    block = problem.rows.collect()
+    assert block.y is not None
+    if sp.issparse(block.X):
+        Z: Any = sp.vstack([problem.standard_sparse(part) for part, _, _ in problem.panels(block)], format="csr")
+    else:
+        Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
+    keep = np.flatnonzero(np.ones(len(block)) if block.weight is None else block.weight)
+    rows = MemoryRows(Z[keep], block.y[keep], None, target_names=("y",))
+    try:
+        widest = SVC(alpha=0.0, fit_intercept=False).fit(rows)
+    except ValueError:
+        return float("nan" if deadline.ended() else "inf")
+    return float("nan") if deadline.ended() else float((largest_norm(problem) * np.linalg.norm(widest.coef_)) ** 2)

@@ -1,0 +1,377 @@
+"""Ridge regression and its Tikhonov generalisation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import validation
+from gramian._core.summary import Summary
+from gramian.models.base.errors import penalty_notes
+from gramian.models.base.inference import InferentialModel
+from gramian.models.base.kernelised import Kernelised
+from gramian.rows import Rows, parallel_map, single_threaded_blas
+from gramian.selection.cv.fold_moments import FoldMoments, select
+from gramian.selection.cv.scores import Scores
+from gramian.selection.cv.splits import plan
+from gramian.selection.features.input import fold_moments
+from gramian.solvers.least_squares.closed_form import ROADS, Penalty, Solution, solve
+from gramian.solvers.least_squares.factor import quadratic
+from gramian.solvers.least_squares.landmarks import solve_landmarks
+from gramian.solvers.least_squares.ridge_path import Spectrum
+from gramian.solvers.least_squares.row_space import (
+    MOST_PRIMAL_COLUMNS,
+    RowSpace,
+    extreme_column,
+    lift,
+    project_to_row_space,
+)
+from gramian.statistics import Moments
+from gramian.statistics.products import moments_of
+from gramian.warnings import ConvergenceWarning, warn_user
+
+Floats = NDArray[np.float64]
+GRID = 50
+MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
+MOST_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
+WIDEST = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Coefficients along a grid of alphas, from the strongest penalty to the weakest.
+
+    Attributes
+    ----------
+    alphas : array (A,); coefs : array (A, d) or (A, t, d); intercepts : array (A,) or (A, t)
+    """
+
+    alphas: Floats
+    coefs: Floats
+    intercepts: Floats
+
+
+def path_of(alphas: Floats, coefs: Floats, intercepts: Floats, one_target: bool) -> Path:
+    """A path from coefficients (A, d, t) and intercepts (A, t)."""
+    if one_target:
+        return Path(alphas, coefs[:, :, 0], intercepts[:, 0])
+    return Path(alphas, coefs.transpose(0, 2, 1), intercepts)
+
+
+class Ridge(Kernelised, InferentialModel):
+    """Least squares with a squared penalty, its strength chosen by cross-validation at the cost of one fit.
+
+    Minimises (1/Σw) Σ w (y − b − cᵀx)² + alpha · penalty(c), with penalty ‖c‖², Σ f_j c_j² with `penalty_factors`, or
+    ‖Γc‖² with `matrix`. scikit-learn's alpha is n times this one.
+
+    Parameters
+    ----------
+    alpha : "auto" or float
+        Strength; "auto" chooses by cross-validation.
+    alphas : int or array
+        Length of the grid, or the grid itself. A grid given is not refined.
+    cv : int, "loo", splitter or list of (train, test) pairs
+        K random folds, leave-one-out in closed form, or any scikit-learn splitter.
+    rule : "best" or "one_se"
+        The smallest mean validation loss, or the strongest penalty within one standard error of it.
+    matrix : array (m, d), optional
+        Tikhonov's Γ.
+    penalty_factors : array (d,), optional
+        One non-negative factor per feature; 0 leaves it unpenalised.
+    standardize : bool
+        Penalise the coefficients of the features divided by their standard deviation (learned in each training part).
+    fit_intercept : bool
+        Whether to fit b, which is never penalised.
+    solver : "auto", "cholesky" or "qr"
+        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
+    rank : int, optional
+        Rows that stand for all in an approximation of the kernel matrix; None is exact.
+
+    Attributes
+    ----------
+    coef_, intercept_, alpha_, noise_variance_, certificate_, solver_
+    kernel_, dual_coef_ : the kernel as fitted and β, where there is one
+    metric_weights_, kernel_losses_ : where the kernel's metric was learned, the share of each column in it, and the
+        validation loss after each round of learning
+    scores_ : Scores
+        Validation losses, where alpha was chosen.
+    path_ : Path
+        Coefficients over the grid, where there is one.
+
+    Notes
+    -----
+    One pass of O(n d²) for the moments of every fold, then one eigendecomposition O(d³) per fold for all alphas.
+    Standard errors are those of the shrunk estimate (its bias is not in them); df = Σw − tr(2H − HHᵀ).
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = gm.Ridge().fit(X, y)
+    >>> model.scores_.at_boundary, model.certificate_.holds
+    (False, True)
+    """
+
+    def __init__(
+        self,
+        alpha: str | float = "auto",
+        *,
+        alphas: Any = GRID,
+        cv: Any = 5,
+        rule: str = "best",
+        matrix: Any = None,
+        penalty_factors: Any = None,
+        standardize: bool = False,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        kernel: Any = None,
+        rank: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.alphas = alphas
+        self.cv = cv
+        self.rule = rule
+        self.matrix = matrix
+        self.penalty_factors = penalty_factors
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.kernel = kernel
+        self.rank = rank
+
+    @single_threaded_blas()
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
+        """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
+        if hasattr(self, "_machine"):
+            del self._machine
+        if self.kernel is None:
+            return self._fit_linear(X, y, sample_weight)
+        if self.matrix is not None or self.penalty_factors is not None or self.standardize:
+            raise ValueError("With kernel= the penalty is βᵀKβ: leave out matrix, penalty_factors and standardize.")
+        if self.rank is None:
+            return self._fit_kernel(X, y, sample_weight)
+        self._fit_linear(X, y, sample_weight)
+        self._set_kernel_dual()
+        return self
+
+    def _kernel_loss(self, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
+        if self.rank is not None:
+            return super()._kernel_loss(kernel, X, y, sample_weight)
+        from gramian.models.kernel.ridge import trial_of
+
+        trial = self._trials[kernel] = trial_of(self, kernel, X, y, sample_weight)
+        return float(trial.scores.mean[trial.scores.chosen])
+
+    def _kernel_losses(self, losses: dict[Any, float], near: list[Any]) -> dict[Any, float]:
+        if self.rank is not None:
+            return losses
+        from gramian.models.kernel.ridge_cv import finalists
+
+        return finalists({kernel: self._trials[kernel] for kernel in losses}, near)
+
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
+        from gramian.models.kernel.ridge import KernelRidge
+
+        alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
+        validation.rule(self.rule)
+        validation.flag("fit_intercept", self.fit_intercept)
+        self._trials: dict[Any, Any] = {}  # what the search for a kernel has judged is not judged again
+        machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
+        del self._trials
+        self._machine, self.alpha_ = machine, machine.alpha
+        self.dual_coef_ = machine.beta[:, 0] if machine.one else machine.beta.T
+        self.intercept_ = float(machine.b[0]) if machine.one else machine.b
+        self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
+        self.certificate_, self.solver_ = machine.certificate, machine.solver
+        if not machine.certificate.value <= MISSED:
+            warn_user(
+                f"The {machine.certificate.kind} is {machine.certificate.value:.2g} and its tolerance "
+                f"{machine.certificate.tolerance:.2g}: the kernel matrix is singular to rounding, so that not every "
+                "target is met. Raise alpha, or take a shorter length_scale.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
+        if not hasattr(self, "_machine"):
+            return super().predict(X, interval, interval_of)
+        points = self._read_points(X, reset=False)
+        if interval is not None:
+            return self._machine.interval(points, interval, interval_of)
+        found = self._machine.predict(points)
+        return found[:, 0] if self._machine.one else found
+
+    def _dual_points(self) -> Any:
+        machine = getattr(self, "_machine", None)
+        return super()._dual_points() if machine is None else (machine.points, machine.beta)
+
+    def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
+        alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
+        validation.rule(self.rule)
+        intercept = validation.flag("fit_intercept", self.fit_intercept)
+        road = validation.choice("solver", self.solver, ROADS)
+        data = self._source(X, y, sample_weight, sums=alpha is not None)
+        penalty = self._penalty(data.d)
+        factors = penalty.diagonal
+        space, fitted, moments = None, data, None
+        if isinstance(data, Rows) and data.n < data.d and self._projects(data, penalty):
+            space = project_to_row_space(data, factors, intercept=intercept)
+            fitted, penalty = space.rows, Penalty()
+        for name in ("scores_", "path_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if alpha is None:
+            assert isinstance(fitted, Rows)
+            alpha, moments = self._select(fitted, grid, penalty, intercept, space)
+        elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
+            moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
+            self._set_path(moments, grid, penalty, intercept, space)
+        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and road != "qr":
+            solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
+        else:
+            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
+        if space is not None:
+            assert isinstance(data, Rows)
+            solution = lift(solution, space, data, alpha, factors, intercept)
+        self._finish(solution, alpha, data.one_target)
+        return self
+
+    def _finish(self, solution: Solution, alpha: float, one: bool) -> None:
+        self.alpha_ = alpha
+        self._set_coefficients(solution.coef, solution.intercept, one)
+        self._set_inference(solution, one)
+        self._set_certificate(solution.certificate, solution.solver)
+
+    def _penalty(self, d: int) -> Penalty:
+        standardize = validation.flag("standardize", self.standardize)
+        if self.matrix is None:
+            factors = validation.factors("penalty_factors", self.penalty_factors, d)
+            return Penalty(diagonal=factors, standardize=standardize)
+        if self.penalty_factors is not None or standardize:
+            raise ValueError("matrix= is the whole penalty: leave out penalty_factors and standardize beside it.")
+        matrix = validation.array("matrix", self.matrix, f"numbers of shape (m, {d})")
+        if matrix.ndim != 2 or matrix.shape[1] != d:
+            raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
+        if not np.isfinite(matrix).all():
+            raise ValueError("matrix contains NaN or infinity; every entry of Γ must be a number.")
+        return Penalty(matrix=matrix)
+
+    @staticmethod
+    def _projects(rows: Rows, penalty: Penalty) -> bool:
+        """Whether the row space has the solution: for a penalty that rotations leave alone, on columns of any units."""
+        positive = penalty.diagonal is None or bool((penalty.diagonal > 0).all())
+        if penalty.matrix is not None or penalty.standardize or not positive:
+            return False
+        extreme = extreme_column(rows)
+        if extreme is not None and rows.d > MOST_PRIMAL_COLUMNS:
+            raise ValueError(
+                f"Column {rows.name(extreme)} is so large or small that its square is beyond the range of float64. "
+                "Divide the column by its size first."
+            )
+        return extreme is None
+
+    def _select(
+        self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, space: RowSpace | None
+    ) -> tuple[float, Moments]:
+        plans = plan(self.cv, rows)
+        # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
+        closed = plans[0].leave_one_out and not penalty.standardize
+        folds = None if closed else fold_moments(rows, plans) if penalty.standardize else FoldMoments(rows, plans)
+        total = moments_of(rows) if folds is None else folds.total
+        fixed = not isinstance(grid, int)
+        if not fixed:
+            _refuse_range(rows, total, penalty, intercept)
+        ends = _ends(total, penalty, intercept)
+        alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
+        middle = _middle(alphas)
+        parts = [total, *([] if folds is None else (train for train, _ in folds.splits))]
+        whole, *trained = parallel_map(
+            lambda part: Spectrum(part, intercept=intercept, middle=middle, penalty=penalty), parts
+        )
+
+        def losses(some: Floats) -> tuple[Floats, Floats | None]:
+            if folds is None:
+                return whole.leave_one_out(rows, some)
+            return folds.losses([spectrum.coefs(some) for spectrum in trained]), folds.weights
+
+        limits = (ends[0] / 1e6, ends[1] * 1e6)
+        self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=fixed, limits=limits)
+        self._set_path(total, self.scores_.alphas, penalty, intercept, space, whole)
+        return float(self.scores_.alphas[self.scores_.chosen]), total
+
+    def _set_path(
+        self,
+        moments: Moments,
+        alphas: Floats,
+        penalty: Penalty,
+        intercept: bool,
+        space: RowSpace | None,
+        spectrum: Any = None,
+    ) -> None:
+        if spectrum is None:
+            spectrum = Spectrum(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
+        coefs, intercepts = spectrum.coefs(alphas)
+        if space is not None:
+            coefs = np.stack([space.lift(coef) for coef in coefs])
+            intercepts = space.intercepts(coefs, intercepts)
+        self.path_ = path_of(alphas, coefs, intercepts, moments.one_target)
+
+    def _ridge_alpha(self) -> float | None:
+        plain = self.matrix is None and self.penalty_factors is None and not self.standardize
+        return float(self.alpha) if plain and not isinstance(self.alpha, str) else None
+
+    def _summary(self) -> Summary:
+        if hasattr(self, "_machine") or hasattr(self, "_pivots"):
+            facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_}
+            facts |= {"n": self._machine.n} if hasattr(self, "_machine") else {"rank": len(self._pivots.index)}
+            facts |= {"noise variance": self.noise_variance_}
+            notes = [str(self.scores_)] if hasattr(self, "scores_") else []
+            notes += self._metric_notes()
+            notes += penalty_notes(self.alpha_, hasattr(self, "scores_"))
+            return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
+        summary = super()._summary()
+        facts = {"alpha": self.alpha_, **summary.facts}
+        columns, more = self._kernel_notes() or (summary.coefficients, [])
+        more = [*more, *penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)]
+        notes = [*summary.notes, *more, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
+        return Summary(summary.title, columns, facts, notes)
+
+    def _feature_names(self) -> list[str]:
+        chosen = getattr(self, "_pivots", None)
+        return super()._feature_names() if chosen is None else [f"landmark {row}" for row in chosen.index]
+
+
+def _middle(alphas: Floats) -> float:
+    positive = alphas[alphas > 0]
+    return float(np.sqrt(positive[0]) * np.sqrt(positive[-1])) if positive.size else 1.0
+
+
+def _refuse_range(rows: Rows, moments: Moments, penalty: Penalty, intercept: bool) -> None:
+    """Raise if the alphas that make a difference are beyond the range of float64."""
+    q = quadratic(moments, intercept=intercept)
+    varying = np.flatnonzero(~q.constant)
+    if penalty.standardize or not varying.size:
+        return
+    j = int(varying[np.argmax(q.x[varying])])
+    if abs(int(q.x[j])) > MOST_EXPONENT:
+        raise ValueError(
+            f"Column {rows.name(j)}, the largest, is of size 1e{q.x[j] * np.log10(2.0):.0f}: an alpha that makes a "
+            "difference, which is of the size of its square, is beyond the range of float64. Divide the columns by "
+            "their size first, or use standardize=True."
+        )
+
+
+def _ends(moments: Moments, penalty: Penalty, intercept: bool) -> tuple[float, float]:
+    """Alphas from no shrinkage worth the name to all of it: set by the variances of the columns."""
+    q = quadratic(moments, intercept=intercept)
+    G, P = np.diagonal(q.G), np.diagonal(penalty.gram(q, 1.0))
+    both = (G > 0) & (P > 0)
+    if not both.any():
+        return 1e-6, 1e2
+    ratio = G[both] / P[both]
+    high = float(np.clip(10.0 * ratio.max(), 1e-250, 1e250))
+    return max(1e-7 * float(ratio.min()), high / WIDEST), high

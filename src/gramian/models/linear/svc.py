@@ -1,0 +1,236 @@
+"""Support vector classification."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import deadline, validation
+from gramian._core.fitted.time_limit import timed
+from gramian._core.summary import Summary
+from gramian.kernels.points import alone
+from gramian.models.base.composed import penalty_of
+from gramian.models.base.output_codes import CODES, MULTICLASS
+from gramian.models.linear.classifier import PenalisedClassifier, lengths
+from gramian.objective.losses.base import Loss
+from gramian.objective.losses.classification import Hinge
+from gramian.objective.penalties import L2
+from gramian.objective.problem import Problem
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.selection.cv.regularization import strongest
+from gramian.solvers.choose import MOST_COLUMNS
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks
+from gramian.solvers.row_products import RowProducts
+from gramian.solvers.smooth.separation import least_margin
+from gramian.solvers.solve import Fit, say
+
+Floats = NDArray[np.float64]
+NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
+SOFTEST = 1e-14
+
+
+class SVC(PenalisedClassifier):
+    """The widest margin between classes: hinge loss and ‖c‖², with support vectors and dual variables.
+
+    Minimises (1/Σw) Σ w max(0, 1 − y f) + alpha · penalty(c), y = ±1. scikit-learn's C is 1 / (2 n alpha). With
+    alpha = 0 the margin is hard: least ‖c‖² with every row on its side; refused where the classes are not separable.
+
+    Parameters
+    ----------
+    alpha : "auto" or float
+        Strength; "auto" chooses by cross-validation.
+    penalty : str or Penalty
+        "l2", "l1" (coefficients that are exactly zero), "elastic_net", or an object of `gm.penalties`.
+    alphas, cv, rule, multiclass, code, class_weight, cost, fit_intercept, solver, max_iter, tol, random_state
+        As in `Classifier`, and so are `callbacks` and `time`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_, scores_
+    support_ : array of int
+        Rows with a dual variable above zero, in any of the binary problems.
+    support_vectors_ : array (n_support, d)
+    dual_coef_ : array (problems, n_support)
+        y λ, scaled as scikit-learn's for C = 1 / (2 n alpha).
+    margin_ : float or array
+        2 / ‖c‖.
+
+    Notes
+    -----
+    Many rows and few columns: an interior point, two or three dozen passes of O(n d²), then the exact corner. Many or
+    sparse columns: dual coordinate descent.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [4.0, 1.0]], ["no", "no", "yes", "yes"]
+    >>> model = gm.SVC(alpha=0).fit(X, y)
+    >>> round(model.margin_, 6), model.support_
+    (2.0, array([1, 2]))
+    """
+
+    support_: NDArray[np.int64]
+    dual_coef_: Floats
+    _waiting: Any
+
+    @single_threaded_blas()
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
+        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
+        for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.kernel is None or self.rank is not None:
+            super().fit(X, y, sample_weight=sample_weight)
+            return self
+        return self._fit_kernel(X, y, sample_weight)
+
+    @timed
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
+        from gramian.models.kernel.svm import KernelClassifier
+
+        alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
+        if alpha == 0:
+            raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
+        validation.rule(self.rule)
+        validation.flag("fit_intercept", self.fit_intercept)
+        validation.number("tol", self.tol, low=0.0, open_low=True)
+        validation.choice("code", self.code, CODES)
+        wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
+        if wanted == "joint":
+            raise ValueError('multiclass="joint" with a kernel needs rank=, the number of rows that stand for all.')
+        if not isinstance(penalty_of(self.penalty), L2):
+            raise ValueError(f"With kernel= the penalty is the norm of the function, 'l2', not {self.penalty!r}.")
+        self.multiclass_, self._loss = "ovr" if wanted == "auto" else wanted, Hinge()
+        if hasattr(self, "scores_"):
+            del self.scores_
+        machine = KernelClassifier(self, X, y, sample_weight, alpha, grid)
+        self._costs()
+        machine.finish(self)
+        self._support_points = alone(self._support_points)
+        return self
+
+    def _probabilities(self, rows: Rows) -> Floats:
+        if not hasattr(self, "_waiting"):
+            return super()._probabilities(rows)
+        with deadline.within(self.time):
+            known = self._waiting.calibrated(self)
+        return known.probabilities(self._decisions(rows))
+
+    def _kernel_notes(self) -> Any:
+        if not hasattr(self, "_support_points"):
+            return super()._kernel_notes()
+        return self._intercept_alone(), [f"kernel {self.kernel_!r}", *self._metric_notes()]
+
+    def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
+        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
+
+    def _parts(self) -> tuple[Loss, Any]:
+        return Hinge(), penalty_of(self.penalty)
+
+    def _solve(self, problem: Problem, **more: Any) -> Fit:
+        if problem.m > 1 and problem.alpha == 0:
+            raise ValueError(
+                "alpha=0 asks for a hard margin, which is not defined for all classes at once. Use an L2 penalty with "
+                'alpha above 0, or multiclass="ovr".'
+            )
+        if problem.m > 1 or problem.parts is None or problem.parts.nothing:
+            return super()._solve(problem, **more)
+        if problem.alpha == 0:
+            found = self._hard(problem, 0.0, **more)
+            if found is None:
+                raise ValueError(
+                    "alpha=0 asks for a hard margin, but the classes are not separable by a hyperplane. Give alpha "
+                    'above 0, or alpha="auto".'
+                )
+            return found
+        soft = super()._solve(problem, **({"inner": not more.get("warn", True)} | more | {"warn": False}))
+        if soft.certificate.holds or soft.interrupted:
+            return soft
+        # Only separated rows have a hard margin.
+        found = self._hard(problem, problem.alpha, **more) if least_margin(problem, soft.theta) > 0 else None
+        if found is None and more.get("warn", True):
+            say(soft, self.max_iter)
+        return soft if found is None else found
+
+    def _hard(self, problem: Problem, asked: float, **more: Any) -> Fit | None:
+        """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one.
+
+        It is the answer at every weaker penalty too, `asked` among them; None where that comes first. A deadline ends
+        it at a softer one.
+        """
+        alpha = strongest(problem) * 1e-1
+        least = max(alpha * SOFTEST, asked)
+        given, problem = problem, _counted_once(problem)
+        auto = self.solver == "auto" and problem.p <= MOST_COLUMNS and not problem.l1.any()
+        chosen = {"solver": InteriorPoint()} if auto else {}
+        while alpha > least:
+            fit = super()._solve(problem.with_alpha(alpha), **(more | chosen | {"warn": False}))
+            s = fit.more.get("slopes")
+            if s is not None and fit.certificate.holds:
+                counts = np.ones(problem.rows.n, dtype=bool)
+                if "kinks" in fit.more:
+                    counts = fit.more["kinks"].share[: problem.rows.n] > 0
+                size = np.abs(s[: problem.rows.n])[counts]
+                if size.max() < 1.0 - 1e-6 and size.max() > 0:
+                    return fit if asked == 0 else _weaker(given, fit)
+            if asked == 0 and deadline.passed():
+                return replace(fit, certificate=replace(fit.certificate, holds=False))
+            alpha /= 10.0
+        return None
+
+    def _keep(self, fits: list[Fit]) -> None:
+        super()._keep(fits)
+        norms = lengths(self._feature_coef)
+        with np.errstate(divide="ignore"):
+            margins = 2.0 / norms
+        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
+        self._set_dual(fits)
+
+    def _set_dual(self, fits: list[Fit]) -> None:
+        """Dual variables −s · share / (2 alpha), of the rows where they are not zero."""
+        for name in ("support_", "dual_coef_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if any("slopes" not in fit.more or fit.problem.alpha <= 0 or fit.problem.m > 1 for fit in fits):
+            return
+        rows: Rows = fits[0].problem.rows
+        table = np.empty((len(fits), rows.n))
+        for k, fit in enumerate(fits):
+            s = fit.more["slopes"][: rows.n]
+            share = RowProducts(fit.problem).share
+            s = np.where((np.abs(s) > NOTHING) & (share > 0), s, 0.0)
+            table[k] = -s * share / (2.0 * fit.problem.alpha)
+        self.support_ = np.flatnonzero(table.any(axis=0))
+        self.dual_coef_ = table[:, self.support_]
+        if not hasattr(self, "_pivots"):  # else rows are features of points
+            self.support_vectors_ = rows.collect().X[self.support_]
+
+    def _told(self, summary: Summary) -> Summary:
+        facts = {**summary.facts, "margin": self.margin_}
+        if hasattr(self, "support_"):
+            facts["support vectors"] = len(self.support_)
+        return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _counted_once(problem: Problem) -> Problem:
+    """The rows that count, each as much as any other: weights make no difference to a hard margin."""
+    block = problem.rows.collect()
+    if block.weight is None:
+        return problem
+    names = problem.rows.names
+    rows = MemoryRows(block.X, block.y, (block.weight > 0).astype(np.float64), names=names, target_names=("y",))
+    return Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
+
+
+def _weaker(problem: Problem, hard: Fit) -> Fit | None:
+    """The hard margin as the answer at the problem's own alpha, if its dual variables are within their bounds there."""
+    kinks, n = Kinks.of(problem), problem.rows.n
+    pull = hard.more["slopes"][:n] * hard.more["kinks"].share[:n] * (problem.alpha / hard.problem.alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.where(kinks.share[:n] > 0, pull / kinks.share[:n], 0.0)
+    if (np.abs(slopes) > 1.0).any():
+        return None
+    theta = problem.inside(hard.coef, hard.intercept)
+    more = hard.more | {"kinks": kinks, "slopes": np.append(slopes, hard.more["slopes"][n:])}
+    return replace(hard, problem=problem, theta=theta, value=problem.value(theta), more=more)

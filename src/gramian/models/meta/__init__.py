@@ -1,0 +1,1 @@
+"""Estimators around a classifier: balanced classes, tuned thresholds."""

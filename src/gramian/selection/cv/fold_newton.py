@@ -1,0 +1,170 @@
+"""Exact cross-validation of smooth problems: the model of all rows and of every training part, in the same passes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.problem import Problem
+from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
+from gramian.selection.cv.fold_small import SmallPath, is_small
+from gramian.selection.cv.scores import mean_and_error
+from gramian.selection.cv.splits import Plan
+from gramian.solvers.smooth.landmark_problem import LandmarkProblem
+from gramian.solvers.smooth.newton import ENOUGH, FAST, Curvature
+
+Floats = NDArray[np.float64]
+MOST_PASSES = 60
+SHORTEST = 1e-8  # part of a Newton step
+LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
+MOST_PAIRS = 8
+SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
+ROUGHLY = 1e-2  # the same where scores are only compared with those of other kernels
+LAST = 3e-5  # the same of a last step that is known to leave less: the square is nothing against the loss
+CAUTION = 10.0  # times the rate at which steps were seen to shrink
+PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its own
+FAST_OWN = 0.3  # of the gradient left by a step with its own Hessian of a small table: good enough for the next
+
+
+def near_optimum(fall: Floats, rate: Floats, loss: Floats, settled: float) -> NDArray[np.bool_]:
+    """Which models a step with slope gᵀδ = `fall` brings to their optimum, by the rate at which slopes have shrunk."""
+    small = np.abs(fall) <= max(settled, LAST) ** 2 * loss
+    return np.asarray(small & (np.abs(fall) * np.minimum(rate, 1.0) <= settled**2 * loss))
+
+
+class FoldNewton(FoldSearch):
+    """Newton's method for a path of alphas, all training parts at once.
+
+    The Hessian of a training part is taken at the solution of all rows, where the Hessians of the atoms add up; its
+    gradient is its own, so what it converges to is its own optimum. One Hessian serves every part and as many alphas as
+    it makes converge fast: what is left are passes for gradients, each serving every part. Where that is slow, and on
+    small tables, where a pass costs little beside the factors of Hessians, every part gets its own.
+    """
+
+    tol: float = 1e-6
+    settled: float = SETTLED
+
+    def begun(self, plan: Plan) -> FoldPath:
+        problem = LandmarkProblem.of(self.problem)
+        passes = FoldPasses(problem, plan)
+        if is_small(problem, passes):
+            return SmallPath(problem, passes, self.settled)
+        return _Path(problem, passes, self.tol, self.settled)
+
+
+class RoughFoldNewton(FoldNewton):
+    """Scores to about four digits, to be compared with those of other kernels, as far as the best alpha."""
+
+    tol = 1e-12
+    settled = ROUGHLY
+
+    def _beaten(self, table: Floats) -> bool:
+        """Whether two alphas in succession are worse than the best by more than its standard error."""
+        mean, error = mean_and_error(table)
+        best = int(mean.argmin())
+        return len(mean) >= best + 3 and bool((mean[-2:] > mean[best] + error[best]).all())
+
+
+class _Path:
+    """The models of one plan from alpha to alpha, and the Hessians of its atoms."""
+
+    def __init__(self, problem: Problem, passes: FoldPasses, tol: float, settled: float) -> None:
+        self.problem, self.passes, self.tol, self.settled = problem, passes, tol, settled
+        self.train, self.test = self.passes.train, self.passes.test
+        small = self.passes.table is not None
+        self.patience, self.fast = (-1, FAST_OWN) if small else (PATIENCE, FAST)
+        self.zero = np.repeat(problem.zero(), len(self.train), axis=0)
+        self.hessians: Floats | None = None  # (atoms, 1 or M, p, p)
+        self.pairs: list[list[tuple[Floats, Floats]]] = [[] for _ in self.train]  # steps, and what they did to the loss
+        self.known: dict[float, Floats] = {}
+        self.terms: dict[float, tuple[Floats, Floats]] = {}  # loss of those models, and penalty over its alpha
+
+    def at(self, alpha: float) -> Floats | None:
+        """The validation losses of the optima at alpha."""
+        problem = self.problem.with_alpha(alpha)
+        base, value = self._nearest(alpha)
+        theta = foretold(self.known, alpha) if self.known else self.zero
+        step, length, fall = theta - base, np.ones(len(base)), np.zeros(len(base))
+        curvatures: list[Curvature] | None = None
+        rate = np.ones(len(base))
+        before, last, renewed = np.full(len(self.train), np.inf), None, 0
+        for _ in range(MOST_PASSES):
+            want = self.hessians is None
+            curved = None if not want else theta[:1] if renewed <= self.patience else theta
+            sums = self.passes.sums(problem, theta, curved)
+            weights = sums.weights
+            total = self.train @ weights
+            if (total <= 0).any():
+                return None
+            g = np.einsum("ka,akp->kp", self.train, sums.gradients) / total[:, None]
+            size = np.einsum("ka,ak->k", self.train, sums.sizes) / total
+            values = sums.values.copy()
+            slope = problem.quadratic(theta)[1]
+            g[:, : problem.d] += slope
+            loss = np.einsum("ka,ak->k", self.train, values) / total
+            penalty = 0.5 * (slope * theta[:, : problem.d]).sum(axis=1)
+            rose = ~(loss + penalty <= value + ENOUGH * length * fall + 1e-13 * np.abs(loss))
+            if rose.any():
+                if last is None:
+                    length[rose], value[rose] = 0.0, np.inf
+                else:
+                    length[rose] *= 0.5
+                    if length.min() < SHORTEST:
+                        return None
+                theta = base + length[:, None] * step
+                continue
+            if want:
+                self.hessians, curvatures, renewed = sums.hessians, None, renewed + 1
+                self.pairs = [[] for _ in self.train]
+            moved, base, value = theta - base, theta, loss + penalty
+            measure = np.abs(g).max(axis=1) / np.maximum(size, 1e-300)
+            if curvatures is None:
+                curvatures = self._curvatures(problem, total)
+            elif last is not None:
+                for k, (s, change) in enumerate(zip(moved, g - last, strict=True)):
+                    curvatures[k] = curvatures[k].mended(s, change)
+                    self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
+            step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
+            whole, shrunk = (fall < 0) & (length == 1.0), fall
+            fall, length = (g * step).sum(axis=1), np.ones(len(base))
+            rate[whole] = CAUTION * np.abs(fall[whole] / shrunk[whole])
+            near = near_optimum(fall, rate, np.abs(loss) + penalty, self.settled)
+            settled = (measure <= self.tol) | near
+            if settled.all():
+                step[~near] = 0.0
+                self.known[alpha], self.terms[alpha] = theta + step, (loss, penalty / alpha)
+                values += self._change(sums.gradients, step)
+                with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
+                    return np.asarray(np.einsum("ka,ak->k", self.test, values[:, 1:]) / (self.test @ weights))
+            if ((measure > self.fast * before) & ~settled).any():
+                self.hessians = None  # slow: the next pass brings new ones
+            before, last = measure, g
+            step[settled], fall[settled] = 0.0, 0.0
+            theta = base + step
+        return None
+
+    def _nearest(self, alpha: float) -> tuple[Floats, Floats]:
+        """The models at the alpha next to this one, and about their objectives here, which no start may exceed."""
+        if not self.known:
+            return self.zero, np.full(len(self.zero), np.inf)
+        near = nearest(self.known, alpha)
+        loss, penalty = self.terms[near]
+        return self.known[near], loss + alpha * penalty + LEEWAY * np.abs(loss)
+
+    def _change(self, gradients: Floats, step: Floats) -> Floats:
+        """What a last step does to the losses (atoms, M), to second order: a test part has a slope at the optimum."""
+        assert self.hessians is not None
+        bent = (self.hessians @ step[:, :, None])[..., 0]
+        return np.asarray(((gradients + 0.5 * bent) * step).sum(axis=2))
+
+    def _curvatures(self, problem: Problem, total: Floats) -> list[Curvature]:
+        """Of every model at this alpha: the Hessian of its atoms, and what earlier steps have shown of its loss."""
+        assert self.hessians is not None
+        found = []
+        share = self.train / total[:, None]
+        if self.hessians.shape[1] == 1:
+            sums = np.tensordot(share, self.hessians[:, 0], axes=1)
+        else:
+            sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
+        sums += problem.bend
+        for H, pairs in zip(sums, self.pairs, strict=True):
+            found.append(Curvature(H).mended_by((s, change + problem.bend @ s) for s, change in pairs))
+        return found

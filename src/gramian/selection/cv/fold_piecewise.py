@@ -1,0 +1,141 @@
+"""Cross-validation of losses with a kink: Newton's method on a kink made round, along alpha and from fold to fold."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.losses.base import Kinked
+from gramian.objective.problem import Problem
+from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
+from gramian.rows.labels import CodedRows
+from gramian.selection.cv.fold_passes import foretold
+from gramian.selection.cv.splits import Plan
+from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
+from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDED, smoothed_newton
+from gramian.solvers.solve import Fit
+
+Floats = NDArray[np.float64]
+MOST_CELLS = 2e7  # numbers in a table of which a copy is kept
+MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
+LITTLE = 1e-6  # loss over the penalty: rows may all be on the side, or at the end of it, where they lose nothing
+SMALL = 20_000  # numbers in a table: below, compiled code is not worth the seconds that it takes to compile
+TOL = 1e-9  # gap over the objective
+LOOSE, NOTHING = 1e-4, 1e-9  # a change of the intercept, over the mean distance from the kink; a slope that is none
+
+
+def kinks_shared(problem: Problem) -> bool:
+    """Whether it is one output with a kink and a quadratic penalty, on dense rows in memory with not many columns."""
+    rows, parts = problem.rows, problem.parts
+    dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
+    quadratic = parts is not None and parts.smooth and parts.square.ndim == 1 and bool(parts.square.any())
+    few = problem.p <= MOST_COLUMNS and rows.n * problem.p <= MOST_CELLS
+    return isinstance(problem.loss, Kinked) and problem.m == 1 and dense and quadratic and few
+
+
+class FoldKink:
+    """The models of all rows and of every training part, each from alpha to alpha where the last ended.
+
+    The model of all rows comes first, along its path. Those of the parts start there, at the distance that earlier
+    alphas have shown.
+    """
+
+    def __init__(self, problem: Problem, plans: list[Plan], refit: Callable[[NDArray[np.int64], float], Fit]) -> None:
+        self.problem, self.plans, self.refit = problem, plans, refit
+        block = problem.rows.collect()
+        assert block.y is not None
+        assert isinstance(problem.loss, Kinked)
+        self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
+        self.kinks = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
+        weight = np.ones(len(self.Z)) if block.weight is None else block.weight
+        train, self.test = [weight], []
+        for plan in plans:
+            labels = plan.folds.labels(0, len(self.Z))
+            used = weight * (labels >= 0)
+            train += list(plan.train[:, labels] * used)
+            self.test += list(plan.test[:, labels] * used)
+        self.train = np.array(train)
+        self.known: list[dict[float, Floats]] = [{} for _ in train]  # of every model, θ (1, p) at each alpha
+        self.lossless = [0.0 for _ in train]  # an alpha at which no training row loses anything, nor at smaller ones
+        self.widths = [0.0 for _ in train]  # how far θ moved the predictions when it was last corrected
+
+    @property
+    def path(self) -> dict[float, Floats]:
+        """θ of all rows at each alpha."""
+        return self.known[0]
+
+    def losses(self, alphas: Floats) -> Floats | None:
+        """Mean validation losses (A, K) from large alphas to small; None where a part lacks a class."""
+        if (self.train.sum(axis=1) <= 0).any() or not self._both_signs():
+            return None
+        bends = [self.problem.with_alpha(float(alpha)).bend for alpha in alphas]
+        with single_threaded_blas():
+            self._solve(0, alphas, bends)
+
+        def judged(k: int) -> Floats:
+            self._solve(k, alphas, bends)
+            return self._validation(k, alphas)
+
+        return np.column_stack(parallel_map(judged, range(1, len(self.train))))
+
+    def _both_signs(self) -> bool:
+        """Whether every training part has rows of both classes, where the target is a class."""
+        if self.problem.loss.targets != "signs":
+            return True
+        positive = self.kinks[1] < 0
+        return bool((self.train[:, positive].any(axis=1) & self.train[:, ~positive].any(axis=1)).all())
+
+    def _loose(self, e: Floats, low: Floats, high: Floats, share: Floats) -> bool:
+        """Whether the intercept may be anywhere between two kinks: a separate fit then says which it takes."""
+        if not self.problem.intercept:
+            return False
+        aside = LOOSE * float(share @ np.abs(e))
+        up, down = (float(share @ np.where(e + shift > 0, high, low)) for shift in (aside, -aside))
+        return up <= NOTHING or down >= -NOTHING
+
+    def _solve(self, k: int, alphas: Floats, bends: list[Floats]) -> None:
+        """The model of one part, or of all rows, at every alpha."""
+        rows, known, whole = np.flatnonzero(self.train[k]), self.known[k], self.known[0]
+        share = self.train[k][rows] / self.train[k].sum()
+        Z, parts = np.ascontiguousarray(self.Z[rows]), [part[rows] for part in self.kinks]
+        minimise: Any = smoothed_newton if Z.size > SMALL else smoothed_newton.py_func
+        for alpha, bend in zip(alphas.tolist(), bends, strict=True):
+            if alpha <= self.lossless[k]:
+                known[alpha] = known[self.lossless[k]]
+                continue
+            theta = self._start(known, whole if k else None, alpha)
+            try:
+                theta, gap, e, self.widths[k] = minimise(Z, *parts, share, bend, theta, self.widths[k], TOL)
+                loss = float(share @ np.maximum(parts[1] * e, parts[2] * e))
+                if gap > ROUNDED * TOL or loss <= LITTLE * float(theta @ bend @ theta):
+                    found = active_set_optimum(Z, parts, share, bend, theta, e)
+                    if found is not None and found[1] <= gap:
+                        theta, gap, e, loss = found
+                solved = gap <= ROUNDED * TOL and not self._loose(e, parts[1], parts[2], share)
+            except np.linalg.LinAlgError:  # the Hessian is singular to rounding
+                solved = False
+            if solved and loss == 0.0:
+                self.lossless[k] = alpha
+            if not solved:
+                fit = self.refit(rows, alpha)
+                theta = self.problem.inside(fit.coef, fit.intercept)[0]
+            known[alpha] = theta[None]
+
+    def _start(self, known: dict[float, Floats], whole: dict[float, Floats] | None, alpha: float) -> Floats:
+        """Where the path leads; for a part, where the difference from the model of all rows leads."""
+        if whole is None:
+            return (foretold(known, alpha) if known else self.problem.zero())[0].copy()
+        apart = foretold({a: theta - whole[a] for a, theta in known.items()}, alpha) if known else 0.0
+        return np.asarray((whole[alpha] + apart)[0])
+
+    def _validation(self, k: int, alphas: Floats) -> Floats:
+        """The mean losses (A,) on the test part of a split."""
+        at, low, high = self.kinks
+        judged = np.flatnonzero(self.test[k - 1])
+        if not len(judged):
+            return np.full(len(alphas), np.nan)
+        w = self.test[k - 1][judged]
+        thetas = np.concatenate([self.known[k][float(alpha)] for alpha in alphas])
+        e = thetas @ self.Z[judged].T - at[judged]
+        return np.asarray(np.maximum(low[judged] * e, high[judged] * e) @ w / w.sum())

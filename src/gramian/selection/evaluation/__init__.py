@@ -1,0 +1,1 @@
+"""Evaluation of whole estimators: nested cross-validation, comparison, held-out tests, curves."""

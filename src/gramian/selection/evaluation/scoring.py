@@ -1,0 +1,163 @@
+"""The metrics that trials are judged by, and what they say over folds."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from gramian.metrics.decisions import accuracy
+from gramian.metrics.registry import METRICS, metric
+from gramian.selection.evaluation.sample import Array, Floats, Sample
+
+ROW_MEANS = ("accuracy", "error_rate", "log_loss", "brier", "mse", "mae")
+RANGES = {
+    **dict.fromkeys(
+        ("accuracy", "error_rate", "precision", "recall", "f1", "fpr", "roc_auc", "average_precision"), (0.0, 1.0)
+    ),
+    **dict.fromkeys(("log_loss", "brier", "mse", "mae"), (0.0, np.inf)),
+    "r2": (-np.inf, 1.0),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A metric of predictions.
+
+    Attributes
+    ----------
+    name : str
+    needs : "labels", "scores", "probabilities" or "numbers"
+        What predictions it is of.
+    greater_is_better : bool
+    function : callable
+        (y, prediction, sample_weight=, …) to a number.
+    """
+
+    name: str
+    needs: str
+    greater_is_better: bool
+    function: Callable[..., Any]
+
+    def __call__(self, y: Array, prediction: Array, weight: Floats | None, classes: Array | None) -> float:
+        if len(y) == 1 and self.name in RANGES and self.name not in ROW_MEANS:
+            raise ValueError(f"{self.name} is not defined for one row: it is not a mean over rows.")
+        return float(self.function(y, prediction, **self._more(prediction, weight, classes)))
+
+    def interval(
+        self, y: Array, prediction: Array, weight: Floats | None, classes: Array | None, level: float
+    ) -> tuple[float, float, float]:
+        """(value, low, high) by the metric's own interval; NaN for the ends where it has none."""
+        if "interval" not in signature(self.function).parameters:
+            return self(y, prediction, weight, classes), np.nan, np.nan
+        value, low, high = self.function(y, prediction, interval=level, **self._more(prediction, weight, classes))
+        return float(value), float(low), float(high)
+
+    def _more(self, prediction: Array, weight: Floats | None, classes: Array | None) -> dict[str, Any]:
+        known = signature(self.function).parameters
+        more: dict[str, Any] = {}
+        if weight is not None:
+            if "sample_weight" not in known:
+                raise ValueError(f"The metric {self.name} takes no sample_weight, so weights cannot count in it.")
+            more["sample_weight"] = weight
+        # Parts of the rows may miss a class: which there are is said, except where only those seen should be averaged.
+        if classes is not None and "labels" in known and (self.needs != "labels" or len(classes) == 2):
+            more["labels"] = classes
+        return more
+
+
+def judges(given: Any, model: Any, sample: Sample) -> list[Judge]:
+    """Metrics from names, functions, a list or dict of these, or None for those of the task."""
+    if given is None:
+        return [judge(name, sample) for name in _usual(model, sample)]
+    if isinstance(given, Mapping):
+        return [judge(value, sample, name) for name, value in given.items()]
+    if isinstance(given, str) or callable(given) or hasattr(given, "function"):
+        given = [given]
+    found = [judge(value, sample) for value in given]
+    names = [part.name for part in found]
+    if not found or len(set(names)) < len(names):
+        raise ValueError(f"metrics is {given!r}; it must name at least one metric, and none twice.")
+    return found
+
+
+def judge(given: Any, sample: Sample, name: str | None = None) -> Judge:
+    """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
+    if isinstance(given, str) and given == "error_rate":
+        found = Judge(name or given, "labels", False, error_rate)
+    elif isinstance(given, str) or hasattr(given, "function"):
+        known = metric(given) if isinstance(given, str) else given
+        if known.greater_is_better is None:
+            raise ValueError(f"{known.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
+        found = Judge(name or known.name, known.needs, known.greater_is_better, known.function)
+    elif callable(given):
+        same = [known for known in METRICS.values() if known.function is given]
+        if same:
+            return judge(same[0], sample, name)
+        needs = "numbers" if sample.classes is None else "labels"
+        return Judge(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
+    else:
+        raise TypeError(f"A metric is {given!r}; it must be a name such as 'accuracy' or 'mse', or a function.")
+    numbers = found.needs == "numbers"
+    if numbers != (sample.classes is None):
+        task = "a classifier gives classes" if numbers else "a regressor gives numbers"
+        raise ValueError(f"The metric {found.name} is of {found.needs}, and {task}.")
+    return found
+
+
+def error_rate(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Any:
+    """Share of the rows whose class was decided wrongly: 1 − accuracy."""
+    found: Any = accuracy(y, prediction, sample_weight=sample_weight, interval=interval)
+    return 1.0 - found if interval is None else (1.0 - found[0], 1.0 - found[2], 1.0 - found[1])
+
+
+def _usual(model: Any, sample: Sample) -> list[str]:
+    if sample.classes is None:
+        return ["mse", "mae", "r2"]
+    names = ["accuracy"]
+    probable = hasattr(model, "predict_proba")
+    if probable:
+        names.append("log_loss")
+    if len(sample.classes) == 2 and (probable or hasattr(model, "decision_function")):
+        names.append("roc_auc")
+    return names
+
+
+def check_level(interval: Any) -> float:
+    """A coverage between 0 and 1."""
+    if isinstance(interval, bool) or not isinstance(interval, float | np.floating) or not 0.0 < interval < 1.0:
+        raise ValueError(f"interval is {interval!r}; it must be a confidence level between 0 and 1, such as 0.95.")
+    return float(interval)
+
+
+@dataclass(frozen=True)
+class FoldMean:
+    """A mean over folds with its standard error and interval, corrected for training parts that share rows."""
+
+    mean: float
+    se: float
+    low: float
+    high: float
+    p: float
+
+
+def fold_mean(folds: Floats, ratio: float, level: float, amounts: Floats | None = None) -> FoldMean:
+    """Mean of K folds, se² = (1/K + ratio) s² with ratio = test rows / training rows, Student's t with K − 1.
+
+    Folds of cross-validation are not independent, and the plain s²/K is too small; this is the correction of Nadeau and
+    Bengio. `p` is that of a mean of 0. `amounts` are weights of the folds.
+
+    >>> fold_mean(np.array([1.0, 2.0, 3.0]), 0.5, 0.95).se ** 2  # (1/3 + 1/2) · 1
+    0.8333...
+    """
+    K = len(folds)
+    mean = float(np.average(folds, weights=amounts))
+    if K < 2:
+        return FoldMean(mean, np.nan, np.nan, np.nan, np.nan)
+    variance = float(np.average((folds - mean) ** 2, weights=amounts)) * K / (K - 1)
+    se = float(np.sqrt((1.0 / K + ratio) * variance))
+    half = float(stdtrit(K - 1, 0.5 + 0.5 * level)) * se
+    p = (1.0 if mean == 0 else 0.0) if se == 0 else float(2.0 * stdtr(K - 1, -abs(mean) / se))
+    return FoldMean(mean, se, mean - half, mean + half, p)

@@ -1,0 +1,136 @@
+"""The loop of every iterative solver: `init`, `step`, `done`, with history, callbacks and interruption."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import deadline
+from gramian.objective.problem import Problem
+from gramian.warnings import ConvergenceWarning, warn_user
+
+Floats = NDArray[np.float64]
+History = list[tuple[int, float, float]]
+
+
+@dataclass
+class State:
+    """Where an iteration is: θ, the objective there, and how far it is from the optimum by the method's own measure."""
+
+    theta: Floats
+    value: float
+    measure: float
+    stuck: bool = False  # no step makes the objective smaller: what is left is rounding
+    scale: float | None = None  # of the loss, where it is estimated
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a solver returns: the last state, its history, and whether it was done."""
+
+    theta: Floats
+    value: float
+    measure: float
+    history: History
+    iterations: int
+    converged: bool
+    scale: float | None = None
+    interrupted: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
+    ended: bool = False  # by max_iter, a callback or the deadline, before the method was done
+
+
+Callback = Callable[[int, State], Any]
+
+
+class Method(ABC):
+    """A solver: says what it can do, begins, steps, and knows when it is done."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str] = "iterations"
+
+    def can(self, problem: Problem) -> bool:
+        """Whether the problem is one it solves."""
+        return True
+
+    def toward(self, tol: float) -> "Method":
+        """The method where it ends at a tolerance: a step need not be more exact than that asks for."""
+        return self
+
+    @abstractmethod
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        """The first state, from a warm start where there is one."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: State) -> State:
+        """The next state."""
+
+    def done(self, state: State, tol: float) -> bool:
+        """Whether this is the answer."""
+        return state.measure <= tol or state.stuck
+
+    def finish(self, problem: Problem, state: State) -> State:
+        """The last state made better where that is cheap."""
+        return state
+
+
+def run(
+    method: Method,
+    problem: Problem,
+    start: Floats | None = None,
+    *,
+    max_iter: int,
+    tol: float,
+    callbacks: Sequence[Callback] = (),
+    inner: bool = False,
+) -> Outcome:
+    """Step until done; a callback that returns True ends it, and so does a deadline; Ctrl-C keeps what there is.
+
+    A run that is `inner` to something larger leaves Ctrl-C to that.
+    """
+    method = method.toward(tol)
+    state = method.init(problem, start)
+    history: History = [(0, state.value, state.measure)]
+    best, iteration, interrupted, ended = state, 0, False, False
+    try:
+        while not method.done(state, tol) and iteration < max_iter:
+            if deadline.passed():
+                state = best
+                break
+            state = method.step(problem, state)
+            iteration += 1
+            history.append((iteration, state.value, state.measure))
+            if not best.value <= state.value or state.measure <= best.measure:
+                best = state
+            answers = [callback(iteration, state) for callback in callbacks]
+            ended = any(answer is True for answer in answers)
+            if ended:
+                break
+        ended = ended or not method.done(state, tol)
+        state = method.finish(problem, state)
+    except KeyboardInterrupt:
+        if inner:
+            raise
+        state, interrupted = best, True
+        warn_user(
+            f"Interrupted after {iteration} {method.unit} of {method.name}: the best point so far is kept, its measure "
+            f"is {state.measure:.2g}.",
+            ConvergenceWarning,
+        )
+    converged = bool(state.measure <= tol)
+    return Outcome(
+        state.theta,
+        state.value,
+        state.measure,
+        history,
+        iteration,
+        converged,
+        state.scale,
+        interrupted,
+        state.more,
+        ended or interrupted,
+    )

@@ -1,0 +1,1 @@
+"""Gradient descent, stochastic gradient descent and the perceptron algorithm."""

@@ -1,0 +1,206 @@
+"""Stochastic gradient descent: steps along the gradient of a few rows at a time."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.problem import Point, Problem
+from gramian.rows import single_threaded_blas
+from gramian.solvers.base import Method, State
+from gramian.solvers.first_order.step_sizes import (
+    CHANGE,
+    count,
+    evaluate,
+    first_point,
+    positive,
+    spread,
+)
+
+Floats = NDArray[np.float64]
+Rate = float | str | tuple[float, float] | Callable[[int], float]
+RULES = ("plain", "momentum", "adagrad", "rmsprop", "adam")
+WINDOW = 5  # epochs over which the change of a kinked objective is measured
+
+
+@dataclass(frozen=True)
+class StochasticGradient(Method):
+    """θ ← prox(θ − rate · gradient of a mini-batch): many cheap steps, for many rows and answers of a few digits.
+
+    One epoch passes the rows once in random order, `batch` at a time, O(n p) and O(p) more for each batch, and once
+    more for the objective. The gradient of a batch B is Σ w g / (|B| · mean w) over its rows, whose mean is the
+    gradient. Coordinates are standardised as in `GradientDescent`, and rates meant there; penalties are taken by their
+    prox after each step, the quadratic ones implicitly.
+
+    Parameters
+    ----------
+    batch : int
+        Rows of a mini-batch.
+    rate : float, callable, "1/t", "pegasos" or (c, c′)
+        The rate of step t = 1, 2, …: constant; rate(t); 1/t; 1/(2·alpha·t) in the units of the data, the rate that a
+        penalty alpha ‖w‖² allows (with a centred table and the intercept beside it); or min(c, c′/t).
+    rule : "plain", "momentum", "adagrad", "rmsprop" or "adam"
+        "momentum" adds `momentum` times the last change of θ (heavy ball). "adagrad" divides each coordinate's rate
+        by the root of the sum of its squared gradients, "rmsprop" by that of their mean with decay 0.9, "adam" the same
+        with decay 0.999 and a gradient averaged with decay `momentum`. The last three move by shares of the rate
+        whatever the size of the gradients, so the rate is in units of the standardised coefficients. Under group norms
+        and penalties known by their prox alone, all coefficients share one mean square.
+    momentum : float
+        In [0, 1).
+    average : bool
+        Answer with the mean of the iterates (Polyak and Ruppert): of the first epoch while in it, then of all that
+        follow.
+    epochs : int
+        Most passes over the rows.
+    random_state : int, Generator, RandomState or None
+        The order of the rows; a seed gives the same bits on any number of threads, None another order each time.
+    tol : float
+        Enough: the gradient as in `GradientDescent`; for losses with kinks the relative change of the objective over
+        the last 5 epochs, which is no certificate (`more["measure"]` says so).
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from gramian.solvers.base import run
+    >>> from gramian.objective.problem import Problem
+    >>> from gramian.solvers.first_order.stochastic import StochasticGradient
+    >>> rows = gm.scan([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
+    >>> problem = Problem(rows, gm.losses.Squared(), gm.penalties.Zero(), 0.0)
+    >>> found = run(StochasticGradient(1, rate=0.2), problem, max_iter=100, tol=1e-9)
+    >>> coef, intercept = problem.outside(found.theta)
+    >>> coef.round(6), intercept.round(6)
+    (array([[2.]]), array([1.]))
+    """
+
+    batch: int = 32
+    _: KW_ONLY
+    rate: Rate = 0.01
+    rule: str = "plain"
+    momentum: float = 0.9
+    average: bool = False
+    epochs: int = 20
+    random_state: Any = 0
+    tol: float = 1e-3
+    name: ClassVar[str] = "stochastic gradient descent"
+    unit: ClassVar[str] = "epochs"
+
+    def __post_init__(self) -> None:
+        count("batch", self.batch)
+        count("epochs", self.epochs)
+        positive("tol", self.tol, zero=True)
+        _refuse_rate(self.rate)
+        if self.rule not in RULES:
+            raise ValueError(f"rule is {self.rule!r}; it must be one of {', '.join(map(repr, RULES))}.")
+        if positive("momentum", self.momentum, zero=True) >= 1:
+            raise ValueError(f"momentum is {self.momentum!r}; it must be a number of at least 0 and below 1.")
+        if not isinstance(self.average, bool | np.bool_):
+            raise TypeError(f"average is {self.average!r}; it must be True or False.")
+        _refuse_random_state(self.random_state)
+
+    @property
+    def max_iter(self) -> int:
+        """Epochs, as the loop of all solvers calls them."""
+        return self.epochs
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        from gramian.solvers.first_order.epoch import Course, Walk  # compiled: only those who use it wait for it
+
+        point = first_point(problem, start)
+        rule = RULES.index(self.rule)
+        tiny = 1e-8 * point.size or 1e-300
+        course = Course(problem, self.batch, rule, float(self.momentum), tiny, self.rate == "pegasos")
+        theta = point.theta.reshape(-1)
+        memory = np.stack([theta if self.rule == "momentum" else np.zeros_like(theta), np.zeros_like(theta)])
+        walk = Walk(theta, memory, theta, 0 if self.average else -1)
+        more = {"course": course, "walk": walk, "seed": _seed(self.random_state), "epoch": 0, "first": point.value}
+        return _state(problem, point, {**more, "values": []})
+
+    def step(self, problem: Problem, state: State) -> State:
+        course, epoch = state.more["course"], state.more["epoch"] + 1
+        walk = state.more["walk"].copy()
+        if self.average and epoch == 2:
+            walk.seen = 0
+        generator = np.random.default_rng([state.more["seed"], epoch])
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+            for block, order in course.blocks(generator):
+                course.run(block, order, self.rates(walk.t, -(-len(order) // self.batch)), walk)
+        found = (walk.average if self.average else walk.theta).reshape(problem.m, problem.p).copy()
+        if np.isfinite(found).all():
+            point = evaluate(problem, found)
+            if np.isfinite(point.value):
+                return _state(problem, point, {**state.more, "walk": walk, "epoch": epoch})
+        message = (
+            f"The coefficients grew beyond all bounds in epoch {epoch}: the rate is too high. The point before that "
+            "epoch is kept; try a tenth of the rate."
+        )
+        more = {**state.more, "diverged": True, "message": message}
+        return State(state.theta, state.value, state.measure, stuck=True, more=more)
+
+    def rates(self, t: int, steps: int) -> Floats:
+        """The rates of the steps after step t; those of Pegasos in units of 1/(2·alpha)."""
+        numbers = np.arange(t + 1, t + steps + 1)
+        if callable(self.rate):
+            found = np.array([self.rate(int(number)) for number in numbers], dtype=np.float64)
+            bad = ~(np.isfinite(found) & (found > 0))
+            if bad.any():
+                raise ValueError(
+                    f"rate({numbers[bad.argmax()]}) is {found[bad.argmax()]:g}; rates must be numbers above 0."
+                )
+            return found
+        if isinstance(self.rate, str):
+            return 1.0 / numbers
+        if isinstance(self.rate, tuple):
+            return np.minimum(self.rate[0], self.rate[1] / numbers)
+        return np.full(steps, float(self.rate))
+
+
+def _state(problem: Problem, point: Point, more: dict[str, Any]) -> State:
+    values = [*more["values"], point.value][-WINDOW:]
+    more = {**more, "values": values, "message": ""}
+    if len(values) == WINDOW and min(values) > more["first"]:
+        more["message"] = f"The objective was above where it began for {WINDOW} epochs: take a lower rate."
+    if problem.loss.smooth:
+        return State(point.theta, point.value, problem.measure(point), more=more)
+    measure = spread(values) if len(values) == WINDOW else 1.0
+    return State(point.theta, point.value, measure, more={**more, "measure": CHANGE})
+
+
+def _refuse_rate(rate: Any) -> None:
+    if isinstance(rate, str):
+        if rate not in ("1/t", "pegasos"):
+            raise ValueError(f'rate is {rate!r}; the words are "1/t" and "pegasos".')
+    elif isinstance(rate, tuple):
+        if len(rate) != 2:
+            raise ValueError(f"rate is {rate!r}; a pair (c, c′) means min(c, c′/t).")
+        for value in rate:
+            positive("rate", value)
+    elif isinstance(rate, Real):
+        positive("rate", rate)
+    elif not callable(rate):
+        raise TypeError(
+            f'rate is {rate!r}; it must be a number above 0, a function of the step, "1/t", "pegasos" or a pair.'
+        )
+
+
+def _seed(random_state: Any) -> int:
+    """A whole number from a seed, a generator, or (None) from nowhere."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return int(random_state)
+
+
+def _refuse_random_state(random_state: Any) -> None:
+    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
+        raise ValueError(
+            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, a Generator or a "
+            "RandomState."
+        )

@@ -1,0 +1,1 @@
+"""Kernel machines: ridge regression, and dual problems by SMO or an interior point."""

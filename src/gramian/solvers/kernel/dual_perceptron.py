@@ -1,0 +1,218 @@
+"""The perceptron algorithm with a kernel: a mistake changes one dual variable, and nothing else costs anything."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import deadline
+from gramian._core.numerics.compiled import compiled_later, interpreted, njit
+from gramian._core.numerics.small_tables import is_small
+from gramian.rows import parallel_map, single_threaded_blas
+from gramian.solvers.base import Method, State
+from gramian.solvers.first_order.perceptron import MOST_VISITS, NOT_SEPARABLE
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+MEMORY = 2**30  # bytes for rows of the kernel matrix
+LEAST_ROWS = 256  # rows that are always kept
+AHEAD = 64  # rows on the wrong side that are computed together
+PANEL = 4096
+
+
+class Mistaken:
+    """Rows of the kernel matrix at which mistakes were made, computed when the first is, kept within a budget.
+
+    Where there are more of them than slots, those used longest ago are given up.
+    """
+
+    def __init__(self, kernel: Any, points: Any, memory: int = MEMORY) -> None:
+        self.kernel, self.points, self.n = kernel, points, len(points)
+        self.most = int(min(self.n, max(memory // (8 * max(self.n, 1)), LEAST_ROWS)))
+        self.table = np.empty((0, self.n))
+        self.slot = np.full(self.n, -1, dtype=np.int64)  # of a row
+        self.owner = np.empty(0, dtype=np.int64)  # of a slot
+        self.used = np.empty(0, dtype=np.int64)
+        self.clock = 0
+
+    def bring(self, index: Index) -> None:
+        """Compute rows that are not kept, at most as many as there are slots."""
+        count = int((self.owner >= 0).sum())
+        if count + len(index) > len(self.owner) and len(self.owner) < self.most:
+            size = min(max(2 * len(self.owner), count + len(index), LEAST_ROWS), self.most)
+            table = np.empty((size, self.n))
+            table[: len(self.table)] = self.table
+            more = size - len(self.owner)
+            self.table = table
+            self.owner = np.append(self.owner, np.full(more, -1, dtype=np.int64))
+            self.used = np.append(self.used, np.full(more, -1, dtype=np.int64))
+        index = index[: self.most]
+        free = np.argsort(self.used, kind="stable")[: len(index)]
+        gone = self.owner[free]
+        self.slot[gone[gone >= 0]] = -1
+        self.owner[free], self.slot[index] = index, free
+        self.clock += 1
+        self.used[free] = self.clock
+
+        def panel(start: int) -> None:
+            stop = min(start + PANEL, self.n)
+            self.table[free, start:stop] = self.kernel.block(self.points[index], self.points[start:stop])
+
+        with single_threaded_blas():
+            parallel_map(panel, range(0, self.n, PANEL))
+
+
+@dataclass(frozen=True, eq=False)
+class DualProblem:
+    """Points with class numbers (0 or 1 where m is 1) and weights; a point of no weight takes no part."""
+
+    rows: Mistaken
+    codes: Index
+    weight: Floats
+    m: int
+    intercept: bool
+
+
+@dataclass(frozen=True)
+class DualPerceptron(Method):
+    """As `PerceptronAlgorithm`, with dual variables: a mistake at row i adds k(x_i, ·) to the function.
+
+    The function's values at all rows are kept: a visit without a mistake costs nothing, a mistake a row of the kernel
+    matrix. θ holds the dual variables of all rows, and the intercept last.
+    """
+
+    average: bool = False
+    random_state: int = 0
+    patience: int = 100
+    name: ClassVar[str] = "perceptron algorithm"
+    unit: ClassVar[str] = "sweeps"
+
+    def init(self, problem: Any, start: Floats | None) -> State:
+        n, m = problem.rows.n, problem.m
+        weight = problem.weight / max(1.0, float(problem.weight.max()) / MOST_VISITS)
+        empty = np.zeros((m, n + 1))
+        more = {"weight": weight, "now": empty, "lag": empty, "f": np.zeros((m, n)), "late": np.zeros((m, n))}
+        more |= {"mistakes": 0, "clock": 0.0, "round": 0}
+        return _judged(problem, empty, more["f"], more)
+
+    def step(self, problem: Any, state: State) -> State:
+        more = dict(state.more)
+        rows = problem.rows
+        order = np.random.default_rng((self.random_state, more["round"])).permutation(rows.n)
+        now, lag, f, late = (more[name].copy() for name in ("now", "lag", "f", "late"))
+        clock, place, left, mistakes = more["clock"], 0, -1.0, 0
+        sweep = _sweep_few if is_small(f.size) else sweep_dual
+        while True:
+            place, left, clock, wrong = sweep(
+                rows.table, rows.slot, rows.used, rows.clock, problem.codes, more["weight"], order, now, lag, f, late,
+                problem.intercept, self.average, clock, place, left,
+            )  # fmt: skip
+            mistakes += int(wrong)
+            if place == len(order) or deadline.passed():
+                break
+            rest = order[place:]
+            ahead = rest[(more["weight"][rest] > 0) & (rows.slot[rest] < 0)]
+            margin = _margins(f[:, ahead], problem.codes[ahead])
+            ahead = np.append(rest[0], ahead[margin <= 0])
+            rows.bring(ahead[np.sort(np.unique(ahead, return_index=True)[1])][:AHEAD])
+        more |= {"now": now, "lag": lag, "f": f, "late": late, "clock": clock}
+        more |= {"mistakes": more["mistakes"] + mistakes, "round": more["round"] + 1}
+        theta, values = now, f
+        if self.average:
+            theta, values = now - lag / max(clock, 1e-300), f - late / max(clock, 1e-300)
+        found = _judged(problem, theta, values, more)
+        if mistakes == 0 and not self.average:
+            return found
+        if found.measure < state.measure:
+            found.more["best at"] = more["round"]
+            return found
+        stuck = more["round"] - more.get("best at", 0) >= self.patience
+        return State(state.theta, state.value, state.measure, stuck, more=more | {"message": NOT_SEPARABLE})
+
+
+def wrong_share(problem: DualProblem, f: Floats) -> tuple[float, float]:
+    """The mean of max(0, −margin), and the share of rows on the wrong side."""
+    margin, weight = _margins(f, problem.codes), problem.weight
+    total = float(weight.sum())
+    return float(weight @ np.maximum(-margin, 0.0)) / total, float(weight @ (margin <= 0)) / total
+
+
+def _judged(problem: DualProblem, theta: Floats, f: Floats, more: dict[str, Any]) -> State:
+    value, share = wrong_share(problem, f)
+    return State(theta, value, share, more=more)
+
+
+def _margins(f: Floats, codes: Index) -> Floats:
+    if len(f) == 1:
+        return np.where(codes == 1, f[0], -f[0])
+    place = np.arange(len(codes))
+    others = f.T.copy()
+    own = others[place, codes]
+    others[place, codes] = -np.inf
+    return np.asarray(own - others.max(axis=1, initial=-np.inf))
+
+
+@njit(cache=True, nogil=True)
+def sweep_dual(
+    table: Any, slot: Any, used: Any, tick: int, codes: Any, weight: Any, order: Any, now: Any, lag: Any, f: Any,
+    late: Any, intercept: bool, average: bool, clock: float, place: int, left: float,
+) -> Any:  # fmt: skip  # pragma: no cover - compiled
+    """Visits from `place` on, until a mistake whose row is not there; returns where, what is left of its weight, the
+    clock and the mistakes. A negative `left` is all of it."""
+    m, n = f.shape
+    mistakes = 0
+    shift = 1.0 if intercept else 0.0
+    while place < len(order):
+        i = order[place]
+        if left < 0.0:
+            left = weight[i]
+        while left > 0.0:
+            plus, minus = -1, -1
+            if m == 1:
+                side = 1.0 if codes[i] == 1 else -1.0
+                if side * f[0, i] <= 0.0:
+                    plus = 0
+            else:
+                side, best, top = 1.0, -1, -np.inf
+                for k in range(m):
+                    if k != codes[i] and f[k, i] > top:
+                        best, top = k, f[k, i]
+                if f[codes[i], i] <= top:
+                    plus, minus = codes[i], best
+            rate = min(left, 1.0)
+            if plus >= 0:
+                if slot[i] < 0:
+                    return place, left, clock, mistakes
+                mistakes += 1
+                used[slot[i]] = tick
+                row = table[slot[i]]
+                for k in range(2):
+                    c, step = (plus, rate * side) if k == 0 else (minus, -rate)
+                    if c < 0:
+                        continue
+                    now[c, i] += step
+                    now[c, n] += step * shift
+                    _add_mistake(f[c], step, row, shift)
+                    if average:
+                        lag[c, i] += clock * step
+                        lag[c, n] += clock * step * shift
+                        _add_mistake(late[c], clock * step, row, shift)
+            left -= rate
+            clock += rate
+        left = -1.0
+        place += 1
+    return place, left, clock, mistakes
+
+
+@njit(cache=True, nogil=True)
+def _add_mistake(f: Any, step: float, row: Any, shift: float) -> None:  # pragma: no cover - compiled
+    for j in range(len(f)):
+        f[j] += step * (row[j] + shift)
+
+
+def _add_mistake_plain(f: Floats, step: float, row: Floats, shift: float) -> None:
+    f += step * (row + shift)
+
+
+_sweep_few = compiled_later(sweep_dual, interpreted(sweep_dual, _add_mistake=_add_mistake_plain), sweep_dual)

@@ -1,0 +1,1 @@
+"""k-means: assignment, means and seeding."""

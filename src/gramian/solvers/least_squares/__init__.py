@@ -1,0 +1,1 @@
+"""Squared loss without a penalty or with a quadratic one."""

@@ -1,0 +1,1 @@
+"""Piecewise-linear losses, and any convex loss with any convex penalty."""

@@ -1,0 +1,279 @@
+"""The hinge of all classes with a quadratic penalty: a primal–dual interior point with an exact duality gap."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from gramian.objective.losses.classification import MultiHinge
+from gramian.objective.problem import Problem
+from gramian.rows import Block
+from gramian.solvers.base import Method, State
+from gramian.solvers.nonsmooth.interior_point import NEAR, _reach, unmet
+from gramian.solvers.row_products import RowProducts
+from gramian.solvers.smooth.newton import solver_of
+from gramian.solvers.smooth.newton_cg import conjugate_gradients
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats], Floats]
+MAX_DENSE = 3000  # numbers in θ up to which the Hessian is formed
+FORCING = 1e-6
+BEYOND = 1e-3  # of the tolerance: the last steps are fast, and the coefficients know only the root of the gap
+SHORTEST_STEP = 1e-8
+MAX_WORSE = 5  # steps one after the other that make nothing smaller: rounding
+
+
+class ClassRows(RowProducts):
+    """All rows at once: their class, their weight over the sum of weights, and passes over their predictions."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.label = self.y.astype(np.int64)
+
+    def predictions(self, theta: Floats) -> Floats:
+        """f (n, m); zero for rows without weight, which may be of any size."""
+        f = super().predictions(theta)
+        f[self.share <= 0] = 0.0
+        return f
+
+    def lifted(self, f: Floats) -> Floats:
+        """f with the margin added to every class but a row's own."""
+        loss = self.problem.loss
+        assert isinstance(loss, MultiHinge)
+        lifted = f + loss.margin
+        lifted[np.arange(len(f)), self.label] = f[np.arange(len(f)), self.label]
+        return lifted
+
+    def pull(self, values: Floats) -> Floats:
+        """Σ share v zᵀ, (m, p), for v (n, m)."""
+        return super().pull(values * self.share[:, None])
+
+    def grams(self, values: Floats) -> Floats:
+        """Σ share v_k zzᵀ for each column of v, (K, p, p)."""
+        problem, scaled = self.problem, values * self.share[:, None]
+
+        def of_block(block: Block) -> Floats:
+            total, start = np.zeros((values.shape[1], problem.p, problem.p)), block.start
+            for part, y, _ in problem.panels(block):
+                total += problem.weighted_grams(part, np.ascontiguousarray(scaled[start : start + len(y)].T))
+                start += len(y)
+            return total
+
+        return np.stack([problem.settled_gram(gram) for gram in problem.rows.sum(of_block)])
+
+    def hessian(self, D: Floats) -> Floats:
+        """Σ share (diag D − DDᵀ/ΣD) ⊗ zzᵀ, (mp, mp): of each pair of classes a Gram matrix whose weights are positive.
+
+        As the Laplacian of a graph, so that nothing cancels where one class has nearly all of ΣD.
+        """
+        m, p = self.problem.m, self.problem.p
+        pairs = [(a, b) for a in range(m) for b in range(a)]
+        first, second = np.array(pairs).T
+        D = D / np.sqrt(D.sum(axis=1, keepdims=True))
+        found = np.zeros((m, p, m, p))
+        for (a, b), gram in zip(pairs, self.grams(D[:, first] * D[:, second]), strict=True):
+            found[a, :, b, :] = found[b, :, a, :] = -gram
+            found[a, :, a, :] += gram
+            found[b, :, b, :] += gram
+        return found.reshape(m * p, m * p)
+
+    def unmet(self, theta: Floats, dual: Floats) -> Floats:
+        """What the equations of the dual lack, (m, p): Σ share (p − e_y) zᵀ and the gradient of the penalty."""
+        slopes = dual.copy()
+        slopes[np.arange(len(dual)), self.label] -= 1.0
+        found = self.pull(slopes)
+        found[:, : self.problem.d] += self.problem.quadratic(theta)[1]
+        return found
+
+    def gap(self, theta: Floats, f: Floats, dual: Floats) -> tuple[float, float]:
+        """The objective, and how far it may be above the optimum: a sum of what is not negative."""
+        lifted = self.lifted(f)
+        top = lifted.max(axis=1)
+        own = np.arange(len(f)), self.label
+        p = np.maximum(dual, 0.0)
+        p = p / p.sum(axis=1, keepdims=True)
+        lost = float(self.share @ (p * (top[:, None] - lifted)).sum(axis=1))
+        slopes = p.copy()
+        slopes[own] = -(p.sum(axis=1) - p[own])
+        value = float(self.share @ (top - f[own])) + self.problem.quadratic(theta)[0]
+        pulled = self.pull(slopes)
+        gap = lost + unmet(self.problem, theta, pulled)
+        if self.problem.intercept:  # intercepts of the optimum differ from these by no more than predictions do
+            spread = float(np.ptp(lifted[self.share > 0], axis=1).max(initial=0.0))
+            gap += spread * float(np.abs(pulled[:, -1]).sum())
+        return value, gap
+
+
+@dataclass(frozen=True)
+class JointInteriorPoint(Method):
+    """Primal–dual interior point (Mehrotra's predictor and corrector) for the hinge of all classes.
+
+    Of each row, t is above the lifted prediction of every class by z > 0, and the dual variables p > 0 of the classes
+    sum to one. A Gram matrix for each pair of classes an iteration, O(n k² p²), and a Cholesky factor of k p numbers;
+    two or three dozen iterations for any size. The duality gap is exact at each.
+    """
+
+    name: ClassVar[str] = "interior point of all classes"
+    unit: ClassVar[str] = "interior-point steps"
+    least_tol: ClassVar[float] = 1e-6  # what rounding may leave where columns differ by many orders of magnitude
+
+    def can(self, problem: Problem) -> bool:
+        """The hinge of all classes and a quadratic penalty."""
+        p = problem.parts
+        return isinstance(problem.loss, MultiHinge) and p is not None and p.smooth and bool(problem.square.any())
+
+    def done(self, state: State, tol: float) -> bool:
+        return state.measure <= BEYOND * tol or state.stuck
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        rows = ClassRows(problem)
+        theta = problem.zero() if start is None else start - start.mean(axis=0)
+        f = rows.predictions(theta)
+        lifted = rows.lifted(f)
+        top = lifted.max(axis=1)
+        width = 10.0 * float(rows.share @ np.ptp(lifted, axis=1)) + 1e-3
+        z = top[:, None] - lifted + width
+        p = 1.0 / z
+        p /= p.sum(axis=1, keepdims=True)
+        return self._state(rows, theta, f, top + width, z, p)
+
+    def step(self, problem: Problem, state: State) -> State:
+        rows: ClassRows = state.more["rows"]
+        f, t, z, p = (state.more[name] for name in ("f", "t", "z", "p"))
+        share, count = rows.share[:, None], float(rows.share.sum()) * problem.m
+        mu = float((share * p * z).sum()) / count
+        D = p / z
+        total = D.sum(axis=1, keepdims=True)
+        apart = t[:, None] - rows.lifted(f) - z
+        beyond = p.sum(axis=1, keepdims=True) - 1.0
+        try:
+            solve = _dense(rows, D) if problem.m * problem.p <= MAX_DENSE else _iterative(rows, D)
+        except np.linalg.LinAlgError:
+            return self._ended(state)
+        left = rows.unmet(state.theta, p)
+
+        def direction(target: Floats) -> tuple[Floats, ...]:
+            """The step to p z = target, linearised: of θ, f, t, z and p."""
+            g = target / z - p - D * apart
+            shift = (g.sum(axis=1, keepdims=True) + beyond) / total
+            dtheta = -solve(left + rows.pull(g - D * shift))
+            df = rows.predictions(dtheta)
+            dt = shift + (D * df).sum(axis=1, keepdims=True) / total
+            dz = dt - df + apart
+            return dtheta, df, dt[:, 0], dz, target / z - p - D * dz
+
+        _, _, _, dz, dp = direction(np.zeros_like(p))
+        some = rows.share > 0
+        reach = min(1.0, _reach(z[some], dz[some]), _reach(p[some], dp[some]))
+        aim = float((share * (p + reach * dp) * (z + reach * dz)).sum()) / count
+        sigma = min((aim / mu) ** 3, 1.0) if mu > 0 else 0.0
+        dtheta, df, dt, dz, dp = direction(sigma * mu - reach**2 * dp * dz)
+        reach = min(1.0, NEAR * min(_reach(z[some], dz[some]), _reach(p[some], dp[some])))
+        moved = [old + reach * change for old, change in ((f, df), (t, dt), (z, dz), (p, dp))]
+        if not all(np.isfinite(part).all() for part in moved) or reach < SHORTEST_STEP:
+            return self._ended(state)
+        f, t, z, p = moved
+        z[~some], p[~some] = 1.0, 1.0 / problem.m
+        p /= p.sum(axis=1, keepdims=True)
+        theta = state.theta + reach * dtheta
+        # What rounding left of the equations of the dual, by a step so small that it is rounded no more.
+        dtheta = -solve(rows.unmet(theta, p))
+        df = rows.predictions(dtheta)
+        dp = D * (df - (D * df).sum(axis=1, keepdims=True) / total)
+        if (np.abs(dp) <= 0.5 * p)[some].all():
+            theta, f, p = theta + dtheta, f + df, p + dp
+        after = self._state(rows, theta, f, t, z, p)
+        best: State = state.more.get("best", state)
+        after.more["best"] = after if after.measure <= best.measure else best
+        least = state.more.get("least", (np.inf, np.inf))
+        seen = after.more["gap"], float(np.abs(left).max())
+        better = seen[0] < 0.99 * least[0] or seen[1] < 0.99 * least[1]
+        after.more["least"] = min(seen[0], least[0]), min(seen[1], least[1])
+        after.more["worse"] = 0 if better else state.more.get("worse", 0) + 1
+        return self._ended(after) if after.more["worse"] >= MAX_WORSE else after
+
+    @staticmethod
+    def _ended(state: State) -> State:
+        return replace(state.more.get("best", state), stuck=True)
+
+    @staticmethod
+    def _state(rows: ClassRows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> State:
+        value, gap = rows.gap(theta, f, p)
+        more = {"rows": rows, "f": f, "t": t, "z": z, "p": p, "gap": gap}
+        return State(theta, value, gap / max(abs(value), rows.problem.least_value), more=more)
+
+    def finish(self, problem: Problem, state: State) -> State:
+        """The best point, with its gap computed anew from the rows."""
+        best: State = state.more.get("best", state)
+        return replace(self.at(problem, best.theta, best.more["p"]), stuck=best.stuck)
+
+    @staticmethod
+    def at(problem: Problem, theta: Floats, p: Floats) -> State:
+        """The objective at θ and its gap to the dual's at p."""
+        rows = ClassRows(problem)
+        value, gap = rows.gap(theta, rows.predictions(theta), p)
+        return State(theta, value, gap / max(abs(value), problem.least_value), more={"gap": gap, "p": p})
+
+
+def _dense(rows: ClassRows, D: Floats) -> Solve:
+    """g ↦ H⁻¹g for g (m, p) whose sum over the classes is zero, by a Cholesky factor.
+
+    What is the same for all classes changes no prediction: H is raised there, where g has nothing. Where rounding
+    leaves H indefinite, the factor is of a slightly larger matrix.
+    """
+    m, p = rows.problem.m, rows.problem.p
+    H = rows.hessian(D)
+    for k in range(m):
+        part = slice(k * p, (k + 1) * p)
+        H[part, part] += rows.problem.bend
+    if not np.isfinite(H).all():
+        raise np.linalg.LinAlgError("the Hessian is not finite")
+    diagonal = np.diagonal(H).copy()
+    unit = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    A = H * unit[:, None] * unit
+    blocks = A.reshape(m, p, m, p)
+    same = unit.reshape(m, p) * np.sqrt(diagonal.reshape(m, p).mean(axis=0) / m)
+    for j in range(p):
+        blocks[:, j, :, j] += np.outer(same[:, j], same[:, j])
+    factor, raised = None, 0.0
+    while factor is None:
+        try:
+            factor = sl.cho_factor(A + raised * np.eye(len(A)), lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raised = max(10.0 * raised, 1e-15 * len(A))
+
+    def solve(g: Floats) -> Floats:
+        right = (g - g.mean(axis=0)).reshape(-1) * unit
+        x = np.asarray(sl.cho_solve(factor, right, check_finite=False))
+        for _ in range(2):
+            x = x + sl.cho_solve(factor, right - A @ x, check_finite=False)
+        x = (x * unit).reshape(m, p)
+        return np.asarray(x - x.mean(axis=0))
+
+    return solve
+
+
+def _iterative(rows: ClassRows, D: Floats) -> Solve:
+    """The same by conjugate gradients, without the matrix; the Hessian of each class by itself preconditions them."""
+    problem = rows.problem
+    total = D.sum(axis=1, keepdims=True)
+
+    def product(v: Floats) -> Floats:
+        df = rows.predictions(v)
+        found = rows.pull(D * (df - (D * df).sum(axis=1, keepdims=True) / total))
+        found[:, : problem.d] += problem.quadratic(v)[1]
+        return found
+
+    inverses = [solver_of(gram + problem.bend, quick=True) for gram in rows.grams(D * (total - D) / total)]
+
+    def precondition(r: Floats) -> Floats:
+        found = np.stack([inverse(row) for inverse, row in zip(inverses, r, strict=True)])
+        return np.asarray(found - found.mean(axis=0))
+
+    def solve(g: Floats) -> Floats:
+        return -conjugate_gradients(product, g - g.mean(axis=0), precondition, FORCING)[0]
+
+    return solve

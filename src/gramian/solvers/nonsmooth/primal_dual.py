@@ -1,0 +1,320 @@
+"""Any convex loss with any convex penalty: an augmented Lagrangian minimised by semismooth Newton steps."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.problem import Problem, joint_scale
+from gramian.solvers.base import Method, State
+from gramian.solvers.duality import duality_gap
+from gramian.solvers.row_products import RowProducts
+from gramian.solvers.smooth.newton import solver_of
+
+Floats = NDArray[np.float64]
+MAX_DENSE = 2000  # numbers in θ whose Hessian is formed
+MAX_NEWTON_STEPS = 60  # of one multiplier update
+IDLE_STEPS = 3  # that lower the value by rounding only
+MAX_CG_STEPS = 200
+MAX_JACOBIAN = 300  # columns of a penalty known by its prox alone, whose Jacobian is taken by differences
+GROWTH, LARGEST_GROWTH = 4.0, 1e8  # of the penalty parameter in one update, and in all
+PATIENCE = 8  # updates without a better gap
+ROUNDING = 1e-14
+ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
+
+
+@dataclass(frozen=True)
+class PrimalDual(Method):
+    """The method of multipliers on f = Zθ and c = θ, its subproblems solved by semismooth Newton (Li, Sun, Toh 2018).
+
+    Loss and penalty are needed only by their Moreau envelopes, so that every convex pair is solved, kinks, norms,
+    bounds and several outputs among them. The subproblem is smooth in θ: a Newton step costs one weighted Gram matrix
+    O(n p²), or products with it by conjugate gradients where θ is large. The multipliers are slopes of the loss: a
+    point of the dual, so the duality gap is known after each update. Memory: a few vectors of length n.
+    """
+
+    factor: Any = None  # what the share of each row is multiplied by, where it is not one
+    name: ClassVar[str] = "primal-dual"
+    unit: ClassVar[str] = "multiplier updates"
+    least_tol: ClassVar[float] = 1e-6  # where columns differ by many orders, rounding of the multipliers leaves that
+
+    def can(self, problem: Problem) -> bool:
+        """Every convex loss whose scale is given, with every convex penalty."""
+        return problem.loss.convex and problem.penalty.convex and not joint_scale(problem.loss)
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        rows = RowProducts(problem)
+        if self.factor is not None:
+            rows.share = rows.share * self.factor
+        theta = problem.zero() if start is None else start.copy()
+        f = rows.predictions(theta)
+        u = problem.loss.gradient(rows.y, _given(problem, f)).reshape(f.shape)
+        slope = float(rows.share @ np.abs(u).sum(axis=1))
+        if not problem.loss.smooth:
+            u = np.zeros_like(u)  # in the middle of the domain, so that rows are curved at first
+        spread = 1.0
+        if problem.loss.targets == "numbers":
+            spread = float(rows.share @ np.abs(rows.y - f[:, 0])) or 1.0
+        sigma = slope / spread if 0.0 < slope < np.inf else 1.0
+        more = {"rows": rows, "sigma": sigma, "first": sigma, "v": np.zeros((problem.m, problem.d)), "slopes": u}
+        more |= {
+            "waits": 0,
+            "moved": np.inf,
+            "least_moved": np.inf,
+            "enough": 5e-3,
+            "unit": max(1e6 * problem.least_value, 1e-300),
+        }
+        more |= {"slope": slope, "least_slope": max(1e-8 * slope, 1e-300)}
+        return self._state(problem, theta, f, more)
+
+    def done(self, state: State, tol: float) -> bool:
+        """The gap is closed, or does not close any more."""
+        return super().done(state, tol) or state.more["waits"] > PATIENCE
+
+    def step(self, problem: Problem, state: State) -> State:
+        more = state.more
+        best: State = more.get("best", state)
+        enough = max(1e-13, min(0.2 * more["enough"], 1e-3 * best.measure))
+        point = _Subproblem(problem, more).minimise(more["theta"], more["f"], enough)
+        moved = float(more["rows"].share @ np.abs(point.u - more["slopes"]).sum(axis=1)) / more["sigma"]
+        moved += float(np.abs(point.v - more["v"]).sum()) / more["sigma"]
+        sigma = more["sigma"]
+        settled = moved * sigma <= 1e-12 * more["slope"]
+        if moved > 0.25 * more["moved"] and not settled and sigma < LARGEST_GROWTH * more["first"]:
+            sigma *= GROWTH
+        more = more | {"slopes": point.u, "v": point.v, "sigma": sigma, "moved": moved, "enough": enough}
+        found = self._state(problem, point.theta, point.f, more)
+        halved = found.measure < 0.5 * best.measure or found.more["distance"] < 0.5 * best.more["distance"]
+        halved |= moved < 0.5 * more["least_moved"]
+        found.more["least_moved"] = min(moved, more["least_moved"])
+        found.more["waits"] = 0 if halved else more["waits"] + 1
+        better = (found.measure, found.more["distance"]) < (best.measure, best.more["distance"])
+        found.more["best"] = found if better or found.more["distance"] < 0.1 * best.more["distance"] else best
+        return found
+
+    def finish(self, problem: Problem, state: State) -> State:
+        """The update with the smallest gap, and one more: near the optimum each closes the gap by orders."""
+        best: State = state.more.get("best", state)
+        if best.measure > 0.0 and best.more["waits"] == 0:
+            further = self.step(problem, best)
+            best = further if further.measure < best.measure else best
+        best.more.pop("best", None)
+        if problem.m == 1:
+            best.more["slopes"] = best.more["slopes"][:, 0]
+        return best
+
+    @staticmethod
+    def _state(problem: Problem, theta: Floats, f: Floats, more: dict[str, Any]) -> State:
+        """The gap at the proximal point of θ, which is within bounds and has exact zeros."""
+        rows: RowProducts = more["rows"]
+        shift = np.zeros_like(theta)
+        shift[:, : problem.d] = more["v"] / more["sigma"]
+        point = problem.prox(theta + shift, 1.0 / more["sigma"])
+        point[:, problem.d :] = theta[:, problem.d :]
+        at = f if np.array_equal(point, theta) else rows.predictions(point)
+        value = rows.loss_value(at) + penalty_value(problem, point)
+        gap = duality_gap(problem, rows, point, more["slopes"], at)
+        measure = gap.relative(max(abs(value), problem.least_value))
+        distance = max(gap.gap / more["unit"], gap.infeasibility)
+        more = more | {"theta": theta, "f": f, "gap": gap.gap, "distance": distance}
+        return State(point, value, measure, more=more)
+
+
+@dataclass
+class _Point:
+    theta: Floats
+    f: Floats
+    value: float
+    size: float  # of the terms that make up the value
+    gradient: Floats
+    u: Floats
+    v: Floats
+    h: Floats
+
+
+class _Subproblem:
+    """Σ share · envelope of the loss at Zθ + u/σ, the penalty's envelope at θ + v/σ, and its quadratic part."""
+
+    def __init__(self, problem: Problem, more: dict[str, Any]) -> None:
+        self.problem, self.rows, self.u, self.v, self.sigma = (
+            problem,
+            more["rows"],
+            more["slopes"],
+            more["v"],
+            more["sigma"],
+        )
+        self.least_slope = more["least_slope"]
+        self.rough = problem.parts is None or not problem.parts.smooth
+        self.dense = problem.m * problem.p <= MAX_DENSE
+
+    def minimise(self, theta: Floats, f: Floats, enough: float) -> _Point:
+        """Newton steps, shortened until the value falls, until the gradient is `enough` next to the mean slope."""
+        point = self.at(theta, f)
+        damping, idle = 1e-6, 0
+        for _ in range(MAX_NEWTON_STEPS):
+            size = max(float(self.rows.share @ np.abs(point.u).sum(axis=1)), self.least_slope)
+            steepness = float(np.abs(point.gradient).max(initial=0.0))
+            if steepness <= enough * size:
+                break
+            direction = self.direction(point, damping)
+            moved = self.rows.predictions(direction)
+            slope = float((point.gradient * direction).sum())
+            length, trial = 1.0, None
+            for _ in range(40):
+                trial = self.at(point.theta + length * direction, point.f + length * moved)
+                fell = trial.value <= point.value + ENOUGH * length * slope
+                lost = -slope * length <= ROUNDING * point.size  # the decrease is rounding: the gradient decides
+                if fell or (lost and float(np.abs(trial.gradient).max(initial=0.0)) < steepness):
+                    break
+                trial = None
+                if lost:
+                    break
+                length *= 0.5
+            if trial is None:
+                if damping >= 1.0:
+                    break
+                damping = max(100.0 * damping, 1e-6)
+                continue
+            damping = max(damping / 10.0, 1e-10) if length == 1.0 else min(10.0 * damping / length, 1.0)
+            slow = float(np.abs(trial.gradient).max(initial=0.0)) > 0.5 * steepness
+            idle = idle + 1 if slow and point.value - trial.value <= ROUNDING * point.size else 0
+            point = trial
+            if idle == IDLE_STEPS:
+                break
+        return point
+
+    def at(self, theta: Floats, f: Floats) -> _Point:
+        """The value and the gradient at θ, whose predictions are f."""
+        problem, rows, sigma = self.problem, self.rows, self.sigma
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, u, h = problem.loss.envelope(rows.y, _given(problem, f + self.u / sigma), 1.0 / sigma)
+            offset = (self.u**2).sum(axis=1) / (2.0 * sigma)
+            total = float(rows.share @ (value - offset))
+            size = float(rows.share @ (np.abs(value) + offset))
+            u = u.reshape(f.shape)
+            gradient = rows.pull(rows.share[:, None] * u)
+        v = self.v
+        if self.rough:
+            shifted = theta.copy()
+            shifted[:, : problem.d] += self.v / sigma
+            nearest = problem.prox(shifted, 1.0 / sigma)
+            v = sigma * (shifted - nearest)[:, : problem.d]
+            rough = _rough(problem, nearest)
+            total += rough + float((v**2).sum() - (self.v**2).sum()) / (2.0 * sigma)
+            size += abs(rough) + float((v**2).sum() + (self.v**2).sum()) / (2.0 * sigma)
+            gradient[:, : problem.d] += v
+        if problem.parts is not None:
+            square, slope = problem.quadratic(theta)
+            total += square
+            size += abs(square)
+            gradient[:, : problem.d] += slope
+        return _Point(theta, f, total if np.isfinite(total) else np.inf, size, gradient, u, v, h)
+
+    def direction(self, point: _Point, damping: float) -> Floats:
+        """−H⁻¹g with the generalised Hessian, raised a little where it may be singular."""
+        problem = self.problem
+        weighted = point.h * (self.rows.share if point.h.ndim == 1 else self.rows.share[:, None, None])
+        blocks = [self._penalty_curvature(row) for row in point.theta[:, : problem.d] + self.v / self.sigma]
+        if self.dense:
+            H = self.rows.gram(weighted)
+            least = max(float(np.diagonal(H).mean()), 1e-3 * self.sigma)
+            p, d = problem.p, problem.d
+            for k, block in enumerate(blocks):
+                part = slice(k * p, k * p + d)
+                H[part, part] += np.diag(block) if block.ndim == 1 else block
+                if problem.parts is not None:
+                    H[k * p : (k + 1) * p, k * p : (k + 1) * p] += problem.bend
+            diagonal = np.diagonal(H).copy()
+            H[np.diag_indices_from(H)] += damping * (diagonal + least)
+            return -np.asarray(solver_of(H)(point.gradient.reshape(-1))).reshape(point.theta.shape)
+        return self._by_products(point, weighted, blocks, damping)
+
+    def _penalty_curvature(self, c: Floats) -> Floats:
+        """σ (I − J) with J the Jacobian of the prox at c: (d,) or (d, d)."""
+        problem, sigma = self.problem, self.sigma
+        if not self.rough:
+            return np.zeros(problem.d)
+        if problem.parts is None:
+            return self._by_differences(c)
+        shrunk = np.sign(c) * np.maximum(np.abs(c) - problem.l1 / sigma, 0.0)
+        held = (problem.l1 > 0) & (shrunk == 0.0)
+        held |= (shrunk < problem.low) | (shrunk > problem.high)
+        if not problem.groups:
+            return np.where(held, sigma, 0.0)
+        found = np.zeros((problem.d, problem.d))
+        for group, cost in problem.groups:
+            size = float(np.linalg.norm(c[group]))
+            if size <= cost / sigma:
+                found[group, group] = sigma
+            else:
+                unit = c[group] / size
+                found[np.ix_(group, group)] = (cost / size) * (np.eye(len(group)) - np.outer(unit, unit))
+        return found
+
+    def _by_differences(self, c: Floats) -> Floats:
+        problem, sigma = self.problem, self.sigma
+        if problem.d > MAX_JACOBIAN:
+            return np.full(problem.d, sigma)
+        step = 1e-6 * max(float(np.abs(c).max(initial=0.0)), 1e-3)
+        ends = [np.zeros((problem.d, problem.p)) for _ in range(2)]
+        ends[0][:, : problem.d], ends[1][:, : problem.d] = c + step * np.eye(problem.d), c - step * np.eye(problem.d)
+        ahead, behind = (problem.prox(end, 1.0 / sigma)[:, : problem.d] for end in ends)
+        J = (ahead - behind) / (2.0 * step)
+        values, vectors = np.linalg.eigh(np.eye(problem.d) - 0.5 * (J + J.T))
+        return np.asarray((vectors * (sigma * np.clip(values, 0.0, 1.0))) @ vectors.T)
+
+    def _by_products(self, point: _Point, weighted: Floats, blocks: list[Floats], damping: float) -> Floats:
+        """Conjugate gradients with products of the rows."""
+        problem, rows = self.problem, self.rows
+        mass = float(weighted.sum() if weighted.ndim == 1 else np.trace(weighted.sum(axis=0)) / problem.m)
+        scale = np.full((problem.m, problem.p), max(mass, 1e-300) * (1.0 + damping))
+        for k, block in enumerate(blocks):
+            scale[k, : problem.d] += block if block.ndim == 1 else np.diagonal(block)
+        if problem.parts is not None:
+            scale += np.diagonal(problem.bend)
+
+        def product(x: Floats) -> Floats:
+            f = rows.predictions(x)
+            f = f * weighted[:, None] if weighted.ndim == 1 else np.einsum("iab,ib->ia", weighted, f)
+            found = rows.pull(f) + damping * max(mass, 1e-300) * x
+            for k, block in enumerate(blocks):
+                c = x[k, : problem.d]
+                found[k, : problem.d] += block * c if block.ndim == 1 else block @ c
+            if problem.parts is not None:
+                found[:, : problem.d] += problem.quadratic(x)[1]
+            return found
+
+        x, r = np.zeros_like(point.theta), -point.gradient
+        z = r / scale
+        p, rz = z, float((r * z).sum())
+        first = float(np.abs(r).max())
+        for _ in range(MAX_CG_STEPS):
+            Hp = product(p)
+            bend = float((p * Hp).sum())
+            if not bend > 0:
+                break
+            x, r = x + (rz / bend) * p, r - (rz / bend) * Hp
+            if float(np.abs(r).max()) <= 1e-3 * first:
+                break
+            z = r / scale
+            rz, before = float((r * z).sum()), rz
+            p = z + (rz / before) * p
+        return x
+
+
+def _given(problem: Problem, f: Floats) -> Floats:
+    """Predictions as the loss takes them."""
+    return f[:, 0] if problem.m == 1 else f
+
+
+def _rough(problem: Problem, theta: Floats) -> float:
+    """The penalty without its quadratic part, at a point within bounds."""
+    if problem.parts is None:
+        return problem.alpha * sum(problem.penalty.value(c) for c in problem.outside(theta)[0].T)
+    return problem.rough(theta)
+
+
+def penalty_value(problem: Problem, theta: Floats) -> float:
+    """alpha · penalty at θ."""
+    return _rough(problem, theta) + (0.0 if problem.parts is None else problem.quadratic(theta)[0])

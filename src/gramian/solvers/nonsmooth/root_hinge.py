@@ -1,0 +1,63 @@
+"""The square root of the hinge, by weighted hinges."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.losses.classification import Hinge, RootHinge
+from gramian.objective.problem import Problem
+from gramian.rows import Block
+from gramian.solvers.base import Method, State, run
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint
+from gramian.solvers.nonsmooth.primal_dual import PrimalDual, penalty_value
+from gramian.solvers.row_products import RowProducts
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RootDescent(Method):
+    """The square root of the hinge: a hinge whose rows are weighted by the slope of the root, solved in turn.
+
+    The root is concave in the hinge, so each weighted hinge lies above it and the objective falls. The minimum found is
+    a local one.
+    """
+
+    nearness: float = 1e-3  # added under the root, whose slope is infinite at the margin
+    name: ClassVar[str] = "reweighted hinge"
+    unit: ClassVar[str] = "reweightings"
+
+    def can(self, problem: Problem) -> bool:
+        """The root of the hinge and any penalty."""
+        return isinstance(problem.loss, RootHinge)
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        return State(theta, problem.value(theta), np.inf, more={"near": 1.0})
+
+    def step(self, problem: Problem, state: State) -> State:
+        near = state.more["near"]
+        hinge = problem.with_loss(Hinge())
+        roots = np.sqrt(_hinges(hinge, state.theta) + near)
+        weight = 0.5 / roots
+        method: Method = InteriorPoint(weight) if InteriorPoint().can(hinge) else PrimalDual(weight)
+        inner = run(method, hinge, state.theta, max_iter=100, tol=1e-9, inner=True)
+        share = RowProducts(problem).share
+        before = float(share @ roots) + penalty_value(problem, state.theta)
+        after = float(share @ np.sqrt(_hinges(hinge, inner.theta) + near)) + penalty_value(problem, inner.theta)
+        rises = not after <= before + 1e-8 * abs(before)  # of a subproblem that was not solved: θ stays
+        theta = state.theta if rises else inner.theta
+        drop = np.inf if rises else max(before - after, 0.0) / max(abs(after), 1e-300)
+        last = near <= self.nearness
+        more = {"near": max(near / 4.0, self.nearness), "measure": "decrease in the last reweighting"}
+        stuck = last and (rises or drop < 1e-9)
+        return State(theta, problem.value(theta), drop if last else np.inf, stuck, more=more)
+
+
+def _hinges(problem: Problem, theta: Floats) -> Floats:
+    def of_block(block: Block) -> list[Floats]:
+        return [problem.loss.value(y, problem.predictions(part, theta)[:, 0]) for part, y, _ in problem.panels(block)]
+
+    return np.concatenate(problem.rows.sum(of_block))

@@ -1,0 +1,1 @@
+"""Smooth losses: Newton, Newton-CG, proximal Newton, and likelihoods with a scale."""

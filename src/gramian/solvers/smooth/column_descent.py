@@ -1,0 +1,245 @@
+"""Proximal Newton for many columns: working sets, and coordinate descent on the columns themselves."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian._core.numerics.compiled import njit
+from gramian.objective.problem import Problem, joint_scale
+from gramian.rows import MemoryRows
+from gramian.solvers.base import Method, State, run
+from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
+from gramian.solvers.smooth.proximal_newton import ProximalNewton
+
+Floats = NDArray[np.float64]
+LEAST_WORK = 200
+MOST_TOGETHER = 1000  # coefficients of several outputs whose Hessian is formed
+MOST_WORK = 1e11  # and multiplications for it
+MOST_SWEEPS = 50
+
+
+@dataclass(frozen=True)
+class ColumnDescent(Method):
+    """Newton's quadratic model over the coefficients that matter, by coordinate descent on their columns.
+
+    For absolute penalties and bounds on wide or sparse tables in memory: no Hessian is formed. One product Xᵀg an
+    iteration finds the coefficients that must move; a sweep costs the non-zeros of their columns.
+    """
+
+    name: ClassVar[str] = "column descent"
+    unit: ClassVar[str] = "proximal Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """A smooth loss; zeros and bounds of single coefficients."""
+        p = problem.parts
+        plain = p is not None and not p.groups and p.square.ndim == 1
+        return plain and problem.loss.smooth and not joint_scale(problem.loss)
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        block = problem.rows.collect()
+        assert block.y is not None
+        X = block.X
+        X = sp.csc_array(X, dtype=np.float64) if sp.issparse(X) else sp.csc_array(np.asarray(X, dtype=np.float64))
+        w = np.ones(problem.rows.n) if block.weight is None else block.weight
+        more: dict[str, Any] = {"X": X, "y": block.y[:, 0], "share": w / problem.columns.weight}
+        more["f"] = self._predictions(problem, X, theta)
+        return self._state(problem, theta, more)
+
+    @staticmethod
+    def _predictions(problem: Problem, X: Any, theta: Floats) -> Floats:
+        coef, intercept = problem.outside(theta)
+        return np.asarray(X @ coef) + intercept
+
+    def _state(self, problem: Problem, theta: Floats, more: dict[str, Any], stuck: bool = False) -> State:
+        """The conditions of optimality at θ, from one product with X."""
+        X, y, share, f = more["X"], more["y"], more["share"], more["f"]
+        one = problem.m == 1
+        g = problem.loss.gradient(y, f[:, 0] if one else f).reshape(len(y), -1) * share[:, None]
+        gradient = np.empty((problem.m, problem.p))
+        total = g.sum(axis=0)
+        coef_gradient = np.asarray(X.T @ g).T - np.outer(total, problem.center)
+        slope = problem.quadratic(theta)[1]
+        gradient[:, : problem.d] = coef_gradient * problem.inverse + slope
+        if problem.intercept:
+            gradient[:, problem.d] = total
+        value = self._value(problem, theta, f, more)
+        left = np.abs(theta - problem.prox(theta - gradient, 1.0))
+        size = float(np.abs(g).sum())
+        more = more | {"gradient": gradient, "left": left}
+        return State(theta, value, float(left.max(initial=0.0)) / max(size, 1e-300), stuck, more=more)
+
+    @staticmethod
+    def _value(problem: Problem, theta: Floats, f: Floats, more: dict[str, Any]) -> float:
+        losses = problem.loss.value(more["y"], f[:, 0] if problem.m == 1 else f)
+        return float(more["share"] @ losses) + problem.quadratic(theta)[0] + problem.rough(theta)
+
+    def step(self, problem: Problem, state: State) -> State:
+        together = self._together(problem, state) if problem.m > 1 else None
+        if together is not None:
+            return together
+        theta, f, value = state.theta.copy(), state.more["f"].copy(), state.value
+        moved = False
+        for k in range(problem.m):  # outputs one after the other, each with the newest others
+            found = self._one_output(problem, theta, f, value, k, state)
+            if found is not None:
+                theta, f, value = found
+                moved = True
+        last = self._state(problem, theta, state.more | {"f": f}, stuck=not moved)
+        # Where the decrease is rounding, the conditions of optimality decide.
+        if last.value >= state.value and last.measure >= state.measure:
+            return State(state.theta, state.value, state.measure, stuck=True, more=state.more)
+        return last
+
+    def _together(self, problem: Problem, state: State) -> State | None:
+        """All outputs at once over the columns that matter, where these are few: their Hessian knows of each other."""
+        left = state.more["left"][:, : problem.d].max(axis=0)
+        work = self._working_set(problem, np.abs(state.theta[:, : problem.d]).max(axis=0), left)
+        size = problem.m * (len(work) + 1)
+        if size > MOST_TOGETHER or problem.rows.n * size**2 > MOST_WORK:
+            return None
+        X, y, share = (state.more[name] for name in ("X", "y", "share"))
+        some = X[:, work].tocsr() if problem.rows.is_sparse else X[:, work].toarray()
+        rows = MemoryRows(some, y[:, None], share * problem.columns.weight, target_names=("y",))
+        part = problem.restricted(work, rows)
+        kept = np.append(work, problem.d) if problem.intercept else work
+        inner = run(
+            ProximalNewton(), part, state.theta[:, kept], max_iter=50, tol=max(0.01 * state.measure, 1e-11), inner=True
+        )
+        if not inner.value < state.value:
+            return None
+        theta = state.theta.copy()
+        theta[:, kept] = inner.theta
+        return self._state(problem, theta, state.more | {"f": self._predictions(problem, X, theta)})
+
+    def _one_output(
+        self, problem: Problem, theta: Floats, f: Floats, value: float, k: int, state: State
+    ) -> tuple[Floats, Floats, float] | None:
+        X, y, share = state.more["X"], state.more["y"], state.more["share"]
+        one = problem.m == 1
+        g = problem.loss.gradient(y, f[:, 0] if one else f).reshape(len(y), -1)[:, k] * share
+        h = self._curvature(problem, y, f, k) * share
+        gradient, left = state.more["gradient"][k], state.more["left"][k]
+        if k:
+            pulled = (np.asarray(X.T @ g) - g.sum() * problem.center) * problem.inverse
+            gradient = np.append(pulled + problem.quadratic(theta)[1][k], g.sum())
+            left = np.abs(theta[k] - problem.prox((theta[k] - gradient[: problem.p])[None], 1.0)[0])
+        work = self._working_set(problem, theta[k, : problem.d], left[: problem.d])
+        square = np.broadcast_to(2.0 * problem.square, problem.d)
+        delta, shift, moved = sweep_columns(
+            X.data, X.indices, X.indptr, h, theta[k], gradient, problem.inverse, problem.center, square,
+            problem.l1, problem.low, problem.high, work, problem.intercept, 0.1 * float(left.max()), MOST_SWEEPS,
+        )  # fmt: skip
+        trial = theta.copy()
+        trial[k] += delta
+        slope = float(gradient[: problem.p] @ delta) + problem.rough(trial) - problem.rough(theta)
+        length = 1.0
+        for _ in range(HALVINGS):
+            trial[k] = theta[k] + length * delta
+            new_f = f.copy()
+            new_f[:, k] += length * (moved + shift)
+            new = self._value(problem, trial, new_f, state.more)
+            if new <= value + ENOUGH * length * slope:
+                return trial, new_f, new
+            if -slope * length <= ROUNDING * abs(value):
+                return (trial, new_f, new) if problem.m == 1 and length == 1.0 else None
+            length *= 0.5
+        return None
+
+    @staticmethod
+    def _curvature(problem: Problem, y: Floats, f: Floats, k: int) -> Floats:
+        if problem.m == 1:
+            return problem.loss.curvature(y, f[:, 0])
+        p = problem.loss.probabilities(f)
+        assert p is not None
+        return p[:, k] * (1.0 - p[:, k])
+
+    @staticmethod
+    def _working_set(problem: Problem, c: Floats, left: Floats) -> NDArray[np.int64]:
+        active = c != 0
+        room = max(LEAST_WORK, int(active.sum()))
+        waiting = np.flatnonzero(~active & (left > 0))
+        if len(waiting) > room:
+            waiting = waiting[np.argpartition(left[waiting], -room)[-room:]]
+        return np.union1d(np.flatnonzero(active), waiting)
+
+
+@njit(cache=True, nogil=True)
+def sweep_columns(
+    data: Any, indices: Any, indptr: Any, h: Any, theta: Any, gradient: Any, inverse: Any, center: Any,
+    square: Any, l1: Any, low: Any, high: Any, work: Any, intercept: bool, enough: float, sweeps: int,
+) -> Any:  # fmt: skip  # pragma: no cover - compiled
+    """Coordinate descent on the quadratic model over the working columns; returns δ, its shift of f, and X δ.
+
+    A sweep over all of them is followed by sweeps over those that are not at zero.
+    """
+    n, p = len(h), len(theta)
+    d = len(inverse)
+    delta = np.zeros(p)
+    pulled = np.zeros(n)  # h X δ, without the shift below
+    shift = 0.0  # the part of every row's change: intercept, and centres
+    total = h.sum()
+    bend = np.zeros(len(work))
+    sums = np.zeros(len(work))
+    for i in range(len(work)):
+        j = work[i]
+        s2, s1 = 0.0, 0.0
+        for q in range(indptr[j], indptr[j + 1]):
+            s2 += h[indices[q]] * data[q] * data[q]
+            s1 += h[indices[q]] * data[q]
+        c = center[j]
+        bend[i] = (s2 - 2.0 * c * s1 + c * c * total) * inverse[j] * inverse[j] + square[j]
+        sums[i] = s1
+    dot = 0.0  # Σ h X δ: kept for the centres and the intercept
+    whole = True
+    for _ in range(sweeps):
+        largest = 0.0
+        for i in range(len(work)):
+            j = work[i]
+            x = theta[j] + delta[j]
+            if bend[i] <= 0.0 or (x == 0.0 and not whole):
+                continue
+            c = center[j]
+            inner = 0.0
+            for q in range(indptr[j], indptr[j + 1]):
+                inner += pulled[indices[q]] * data[q]
+            change_of_gradient = (inner + shift * sums[i] - c * (dot + shift * total)) * inverse[j]
+            slope = gradient[j] + change_of_gradient + square[j] * delta[j]
+            z = x - slope / bend[i]
+            shrink = l1[j] / bend[i]
+            new = z - shrink if z > shrink else (z + shrink if z < -shrink else 0.0)
+            new = min(max(new, low[j]), high[j])
+            change = new - x
+            if change != 0.0:
+                delta[j] = new - theta[j]
+                unit = change * inverse[j]
+                for q in range(indptr[j], indptr[j + 1]):
+                    pulled[indices[q]] += h[indices[q]] * unit * data[q]
+                dot += unit * sums[i]
+                shift -= unit * c
+                size = abs(change) * bend[i]
+                if size > largest:
+                    largest = size
+        if intercept and total > 0.0:
+            slope = gradient[d] + dot + shift * total
+            change = -slope / total
+            delta[d] += change
+            shift += change
+            if abs(slope) > largest:
+                largest = abs(slope)
+        if largest <= enough:
+            if whole:
+                break
+            whole = True
+        else:
+            whole = False
+    moved = np.zeros(n)
+    for i in range(len(work)):
+        j = work[i]
+        if delta[j] != 0.0:
+            for q in range(indptr[j], indptr[j + 1]):
+                moved[indices[q]] += delta[j] * inverse[j] * data[q]
+    return delta, shift, moved

@@ -1,0 +1,134 @@
+"""A smooth problem on the features of landmarks, without the features: sums over raw kernel columns, turned at the end.
+
+θ is that of the problem itself. A pass multiplies k(x, P) by R⁻¹ of the coefficients, which costs r² once, where
+features would cost r² for every row; what a pass adds up, in raw columns, is turned when the pass is over.
+"""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from gramian.objective.problem import Point, Problem, Sums
+from gramian.rows import Block, Rows, workspace
+
+Floats = NDArray[np.float64]
+SAMPLE = 20  # rows for each landmark that a curvature is estimated from
+
+
+class LandmarkProblem(Problem):
+    """The same objective; `pull`, `sweep` and `weighted_gram` give raw sums, `settled` and `settled_gram` turn them."""
+
+    most_dense: ClassVar[int] = 100_000  # landmarks: K_PP is factorised too
+    features: Rows
+    R: Floats
+    sound: bool
+    shift: Floats
+    _known: list[tuple[Floats, Floats, Floats]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Problem:
+        """The problem in the basis of its rows, where they have one."""
+        basis = problem.rows.basis
+        if basis is None or isinstance(problem, LandmarkProblem) or problem.rows.is_sparse:
+            return problem
+        found = cls.__new__(cls)
+        found.__dict__.update(problem.__dict__)
+        found.features, found.rows = problem.rows, basis.rows
+        found.R, found.sound = basis.R, basis.sound
+        found.shift = basis.R.T @ problem.center  # in raw columns
+        found.far, found._known = False, []
+        return found
+
+    def _with(self, **changes: Any) -> Problem:
+        given: dict[str, Any] = {"loss": self.loss, "penalty": self.penalty, "alpha": self.alpha} | changes
+        plain = Problem(self.features, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
+        return LandmarkProblem.of(plain)
+
+    def some(self) -> Problem:
+        """The problem on so many rows, spread evenly, as a curvature needs to be known well."""
+        stride = self.rows.n // max(SAMPLE * self.p, 1)
+        if stride < 2:
+            return self
+        return part_of(self, np.arange(stride // 2, self.rows.n, stride), alone=True)
+
+    def panels(self, block: Block, *, whole: bool = False) -> Any:
+        return super().panels(block)
+
+    def _coefficients(self, part: Any, theta: Floats) -> tuple[Floats, Floats]:
+        for known, raw, offset in self._known:
+            if np.array_equal(known, theta):
+                return raw, offset
+        coef, offset = super()._coefficients(part, theta)
+        raw = np.ascontiguousarray(sl.solve_triangular(self.R, coef.T, check_finite=False).T)
+        self._known = [(theta.copy(), raw, offset), *self._known[:2]]  # a pass has θ, and a direction at most
+        return raw, offset
+
+    def pull(self, part: Any, g: Floats) -> Floats:
+        found = np.empty((self.m, self.p))
+        found[:, : self.d] = g.T @ part
+        if self.intercept:
+            found[:, self.d] = g.sum(axis=0)
+        return found
+
+    def sweep(self, part: Any, y: Floats, w: Floats | None, theta: Floats) -> tuple[Any, Any, Floats]:
+        coef, offset = self._coefficients(part, theta)
+        values, sizes, products, totals = self.loss.swept(part, y, w, coef, offset)
+        return values, sizes, np.column_stack([products, totals]) if self.intercept else products
+
+    def _centred(self, part: Any) -> Floats:
+        Z = workspace("gram", part.shape[0], self.p)
+        np.subtract(part, self.shift, out=Z[:, : self.d])
+        if not self.sound:
+            Z[:, : self.d] = self._under(Z[:, : self.d].T).T
+        if self.intercept:
+            Z[:, self.d] = 1.0
+        return Z
+
+    def _in_units(self, part: Any, found: Floats) -> Floats:
+        return found
+
+    def standard(self, part: Any) -> Floats:
+        return super().standard(self._under(part.T).T)
+
+    def settled(self, found: Floats) -> Floats:
+        result = np.empty_like(found)
+        products = self._under(found[:, : self.d].T).T
+        if self.intercept:
+            products -= np.outer(found[:, self.d], self.center)
+            result[:, self.d] = found[:, self.d]
+        result[:, : self.d] = products * self.inverse
+        return result
+
+    def settled_gram(self, H: Floats) -> Floats:
+        unit = np.append(self.inverse, 1.0) if self.intercept else self.inverse
+        blocks = H.reshape(len(H) // self.p, self.p, -1, self.p).transpose(0, 2, 1, 3)
+        found = np.empty_like(blocks)
+        for a, b in np.ndindex(*blocks.shape[:2]):
+            part = blocks[a, b].copy()
+            if self.sound:
+                part[: self.d] = self._under(part[: self.d])
+                part[:, : self.d] = self._under(np.ascontiguousarray(part[:, : self.d].T)).T
+            found[a, b] = part * unit[:, None] * unit
+        return np.asarray(found.transpose(0, 2, 1, 3).reshape(H.shape))
+
+    def point(self, theta: Floats, sums: Sums) -> Point:
+        gradient = self.settled(sums.gradient.reshape(self.m, self.p))
+        hessian = None if sums.hessian is None else self.settled_gram(sums.hessian)
+        return super().point(theta, Sums(sums.value, sums.size, gradient, hessian))
+
+    def _under(self, B: Floats) -> Floats:
+        return np.asarray(sl.solve_triangular(self.R, B, trans="T", check_finite=False))
+
+
+def part_of(problem: Problem, index: NDArray[np.int64], *, alone: bool = False) -> Problem:
+    """The problem on some rows, in the same coordinates; their weights over those of all rows, or of themselves."""
+    rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
+    some, columns = rows.taken(index), problem.columns
+    if alone:
+        weight = float(some.sum(lambda block: len(block) if block.weight is None else block.weight.sum()))
+        columns = replace(columns, weight=max(weight, 1e-300))
+    given = problem.loss, problem.penalty, problem.alpha
+    return LandmarkProblem.of(Problem(some, *given, intercept=problem.intercept, outputs=problem.m, columns=columns))

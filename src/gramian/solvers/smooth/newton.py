@@ -1,0 +1,192 @@
+"""Newton's method with the true Hessian, one pass an iteration."""
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from gramian.objective.problem import Point, Problem, smooth
+from gramian.solvers.base import Method, State
+
+Floats = NDArray[np.float64]
+HALVINGS = 40
+ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
+ROUNDING = 4e-16
+FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the next
+NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian is as good as that of the optimum
+MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
+RAISED = 1e-10  # of the diagonal
+PATIENCE = 30  # steps that neither halve the residual nor lower the objective: what is left is for the general method
+LOWERED = 1e-3  # of the objective, that is lowered clearly
+
+
+@dataclass(frozen=True, eq=False)
+class Newton(Method):
+    """Steps to the minimum of the quadratic that fits the objective best, shortened until the objective falls.
+
+    One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence. Where a Hessian
+    costs much more than a gradient, that of a sample or of an earlier step is kept, mended by what the gradients say
+    (BFGS), as long as each step makes the gradient ten times smaller; a last one is taken near the optimum.
+    """
+
+    hessian: Any = None  # one to begin with, of some of the rows
+    name: ClassVar[str] = "Newton"
+    unit: ClassVar[str] = "Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """A loss and a penalty with gradients."""
+        return smooth(problem)
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        if self.hessian is None or not _worth_keeping(problem):
+            return self._fresh(problem, problem.at(theta, hessian=True))
+        return self._state(problem, problem.at(theta), Curvature(self.hessian, kept=True))
+
+    def step(self, problem: Problem, state: State) -> State:
+        return _patient(state, self._step(problem, state))
+
+    def _step(self, problem: Problem, state: State) -> State:
+        point: Point = state.more["point"]
+        curvature: Curvature = state.more["curvature"]
+        keep = curvature.kept and not (state.measure <= NEARLY and curvature.measure > NEARLY)
+        direction, slope = curvature.direction(point)
+        length = 1.0
+        for _ in range(HALVINGS):
+            trial = problem.at(point.theta + length * direction, hessian=not keep)
+            fell = trial.value <= point.value + ENOUGH * length * slope
+            # Where the decrease is rounding, the gradient decides.
+            lost = -slope <= ROUNDING * 100 * abs(point.value) or length * -slope < ROUNDING * abs(point.value)
+            if fell or (lost and problem.measure(trial) < state.measure):
+                return self._next(problem, state, trial)
+            if lost:
+                break
+            length *= 0.5
+        if curvature.at is not point:
+            return self._fresh(problem, problem.at(point.theta, hessian=True))
+        return replace(state, stuck=True)
+
+    def _next(self, problem: Problem, state: State, trial: Point) -> State:
+        """A Hessian that was fast enough is kept; after a slow step comes a new one."""
+        fast = problem.measure(trial) <= FAST * state.measure
+        if trial.hessian is not None:
+            return self._fresh(problem, trial, kept=fast)
+        if not fast:
+            return self._fresh(problem, problem.at(trial.theta, hessian=True))
+        point: Point = state.more["point"]
+        mended = state.more["curvature"].mended(trial.theta - point.theta, trial.gradient - point.gradient)
+        return self._state(problem, trial, mended)
+
+    def _fresh(self, problem: Problem, point: Point, kept: bool = False) -> State:
+        kept = kept and _worth_keeping(problem)
+        return self._state(problem, point, Curvature(point.hessian, point, problem.measure(point), kept))
+
+    @staticmethod
+    def _state(problem: Problem, point: Point, curvature: "Curvature") -> State:
+        more = {"point": point, "curvature": curvature, "hessian": curvature.H}
+        return State(point.theta, point.value, problem.measure(point), more=more)
+
+
+def _patient(before: State, state: State) -> State:
+    """The state, stuck where steps have neither halved the residual nor lowered the objective clearly for long."""
+    measure, value, waits = before.more.get("waits", (before.measure, before.value, 0))
+    better = state.measure <= 0.5 * measure or state.value <= value - LOWERED * abs(value)
+    state.more["waits"] = (state.measure, state.value, 0) if better else (measure, value, waits + 1)
+    state.stuck |= not better and waits >= PATIENCE
+    return state
+
+
+def _worth_keeping(problem: Problem) -> bool:
+    return problem.p >= 20 and problem.rows.n * problem.p >= 1_000_000
+
+
+class Curvature:
+    """A Hessian, factorised, and the changes of the gradient that were seen since (BFGS)."""
+
+    def __init__(self, H: Floats, at: Point | None = None, measure: float = np.inf, kept: bool = False) -> None:
+        self.H, self.at, self.measure, self.kept = H, at, measure, kept
+        outputs = 1 if at is None else len(at.theta)
+        self.quick = outputs > 1 and len(H) > MANY  # one number added to all outputs changes nothing: H is singular
+        self.pairs: tuple[tuple[Floats, Floats, float], ...] = ()  # steps s, what they did to the gradient y, and sᵀy
+
+    @cached_property
+    def solve(self) -> Callable[[Floats], Floats]:
+        return solver_of(self.H, self.quick)
+
+    def mended(self, step: Floats, change: Floats) -> "Curvature":
+        """With what a step did to the gradient."""
+        return self.mended_by([(step, change)])
+
+    def mended_by(self, changes: Iterable[tuple[Floats, Floats]]) -> "Curvature":
+        """With what several steps did to the gradient, from the first to the last."""
+        flat = ((step.reshape(-1), change.reshape(-1)) for step, change in changes)
+        pairs = ((s, y, float(s @ y)) for s, y in flat)
+        found = copy(self)
+        found.pairs = (*self.pairs, *(pair for pair in pairs if pair[2] > 0))
+        return found
+
+    def inverse(self, g: Floats) -> Floats:
+        """H⁻¹g."""
+        q, shares = g.copy(), []
+        for s, y, product in reversed(self.pairs):
+            shares.append(float(s @ q) / product)
+            q -= shares[-1] * y
+        delta = self.solve(q)
+        for (s, y, product), share in zip(self.pairs, reversed(shares), strict=True):
+            delta = delta + (share - float(y @ delta) / product) * s
+        return delta
+
+    def direction(self, point: Point) -> tuple[Floats, float]:
+        """−H⁻¹g as (m, p), and the slope gᵀδ; where H is singular, the shortest such step in standard units."""
+        g = point.gradient.reshape(-1)
+        delta = -self.inverse(g)
+        slope = float(g @ delta)
+        if not slope < 0:
+            delta, slope = -g, -float(g @ g)
+        return delta.reshape(point.theta.shape), slope
+
+
+def newton_direction(point: Point) -> tuple[Floats, float]:
+    """−H⁻¹g as (m, p), and the slope gᵀδ."""
+    return Curvature(point.hessian).direction(point)
+
+
+def solve_spd(H: Floats, g: Any) -> Floats:
+    """H⁻¹g for a positive semi-definite H, scaled by its diagonal; where it is singular, without its null space."""
+    return np.asarray(solver_of(H)(g))
+
+
+def solver_of(H: Floats, quick: bool = False) -> Callable[[Floats], Floats]:
+    """g ↦ H⁻¹g, with H factorised once; where it is singular, without its null space.
+
+    `quick` is for directions that need not be exact: a singular H is raised a little instead of decomposed.
+    """
+    diagonal = np.diagonal(H).copy()
+    unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
+    A = H * unit[:, None] * unit
+    L, failed = sl.lapack.dpotrf(A.T, lower=1, clean=0)  # without the checks of cho_factor, which take longer
+    if not failed and np.diagonal(L).min() > 1e-7:
+        return lambda g: (sl.lapack.dpotrs(L, (g.T * unit).T, lower=1)[0].reshape(g.shape).T * unit).T
+    if quick:
+        try:
+            factor = sl.cho_factor(A + RAISED * np.eye(len(A)), lower=True, check_finite=False)
+            return lambda g: _refined(A, factor, g * unit) * unit
+        except np.linalg.LinAlgError:
+            pass
+    values, vectors = np.linalg.eigh(A)
+    keep = values > 1e-13 * max(float(values[-1]), 1e-300) * len(values)
+    values, vectors = values[keep], vectors[:, keep]
+    return lambda g: np.asarray(((vectors @ ((vectors.T @ (g.T * unit).T).T / values).T).T * unit).T)
+
+
+def _refined(A: Floats, factor: Any, g: Floats) -> Floats:
+    """A⁻¹g from a factor of A raised a little: two more steps leave what A says, where it says anything."""
+    x = sl.cho_solve(factor, g, check_finite=False)
+    for _ in range(2):
+        x = x + sl.cho_solve(factor, g - A @ x, check_finite=False)
+    return np.asarray(x)

@@ -1,0 +1,347 @@
+"""Newton steps by conjugate gradients: no Hessian is formed, so columns and classes may be many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg as sl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gramian.objective.losses.classification import SoftMargin, Softmax
+from gramian.objective.problem import Point, Problem, smooth
+from gramian.rows import Block
+from gramian.solvers.base import Method, State
+from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
+from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
+
+Floats = NDArray[np.float64]
+Product = Callable[[Floats], Floats]
+MOST_INNER = 200
+WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
+WORTH_SINGLE = 8  # the same in single precision, for many more rows than columns
+LARGEST_FORCING = 0.4  # part of a gradient that a step may leave
+SMALLEST_FORCING = 1e-4  # the least that is asked of products in single precision
+FINEST = 0.2  # of the tolerance, that a step need not lead below
+NEAR = 5.0  # of the tolerance: a step that leads there goes all the way
+OVERSOLVED = 0.5  # of what the Hessian of the last step neglected, that a step need not go below
+ROUNDED = 0.1  # part of a gradient that may be rounding of products in single precision
+RAISED = 1e-6  # of the diagonal of a Hessian in single precision
+STALE = 30  # products of a step after which its preconditioner is not kept
+
+
+@dataclass(frozen=True)
+class _Past:
+    """What earlier steps say of the next."""
+
+    first: float  # measure at the start
+    single: SingleRows | None  # a copy of the rows in single precision, for products
+    double: bool = False  # whether products are in double precision though there is a copy
+    spent: int = 0  # products so far
+    factor: Product | None = None  # a preconditioner that took a pass or more
+    inner: int = 0  # products of the last step
+    per_digit: float = 0.0  # products for a digit of the last direction
+    neglected: float | None = None  # part of the last gradient: what the Hessian did not say of the next
+
+
+@dataclass(frozen=True)
+class NewtonCG(Method):
+    """Newton's direction by preconditioned conjugate gradients, only as exactly as the gradient is small.
+
+    Two products with X for a step of the inner iteration: for dense rows of one output in single precision, from a
+    copy, for directions need no more; values and gradients are in double. The preconditioner is the Hessian of each
+    output by itself from a sample of the rows (up to 2000 columns), or the diagonal of the Hessian; that of one output
+    is the diagonal until as much was spent on products as the Hessian of all rows costs. A direction is as exact as
+    what the Hessian neglects (Eisenstat and Walker 1996, choice 1) and the tolerance make worthwhile.
+    """
+
+    target: float = 0.0  # a measure below which no step need lead; the tolerance of the run, where it is zero
+    name: ClassVar[str] = "Newton-CG"
+    unit: ClassVar[str] = "Newton steps"
+
+    def can(self, problem: Problem) -> bool:
+        """A loss and a penalty with gradients."""
+        return smooth(problem)
+
+    def toward(self, tol: float) -> "NewtonCG":
+        return self if self.target else replace(self, target=tol)
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        theta = problem.zero() if start is None else start
+        single = SingleRows.of(problem)
+        point = _at(problem, single, theta)
+        return self._state(problem, point, _Past(problem.measure(point), single))
+
+    def step(self, problem: Problem, state: State) -> State:
+        point: Point = state.more["point"]
+        past: _Past = state.more["past"]
+        hessian = None if past.single is None or past.double else past.single.hessian(point.theta)
+        past = replace(past, double=hessian is None)
+        forcing = self._forcing(state.measure, past)
+        precondition, factor, most = self._preconditioner(problem, point, state.measure, past, hessian)
+        product = hessian_product(problem, point.theta) if hessian is None else hessian
+        direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, most)
+        size = max(_norm(point.gradient), 1e-300)
+        if hessian is not None and hessian.rounding * _norm(direction) > ROUNDED * size:
+            exact = hessian_product(problem, point.theta)
+            change, r, more = conjugate_gradients(
+                exact, point.gradient + exact(direction), precondition, LARGEST_FORCING, most
+            )
+            direction, inner, past = direction + change, inner + more + 1, replace(past, double=True)
+        if hessian is not None and past.factor is not None and inner > _kept_for(_cost(problem, True)):
+            factor, past = None, replace(past, double=True)  # the Hessian had too few digits
+        past = replace(past, spent=past.spent + inner, factor=factor, inner=inner, neglected=None)
+        past = replace(past, per_digit=inner / max(-np.log10(forcing), 0.3))
+        slope = float((point.gradient * direction).sum())
+        length = 1.0
+        for _ in range(HALVINGS):
+            trial = _at(problem, past.single, point.theta + length * direction)
+            if trial.value <= point.value + ENOUGH * length * slope:
+                if length == 1.0:
+                    past = replace(past, neglected=_norm(trial.gradient + r) / size)
+                return self._state(problem, trial, past)
+            if -slope * length <= 100 * ROUNDING * abs(point.value):
+                if problem.measure(trial) < state.measure:
+                    return self._state(problem, trial, past)
+                break
+            length *= 0.5
+        if hessian is not None:  # not in double precision yet
+            return self._state(problem, point, replace(past, double=True, factor=None))
+        return State(point.theta, point.value, state.measure, stuck=True, more=state.more)
+
+    def finish(self, problem: Problem, state: State) -> State:
+        """The state without the copy of the rows."""
+        return replace(state, more={"point": state.more["point"]})
+
+    def _forcing(self, measure: float, past: _Past) -> float:
+        """Part of the gradient that the next step may leave."""
+        forcing = np.sqrt(measure / max(past.first, 1e-300))
+        if past.neglected is not None:
+            forcing = OVERSOLVED * past.neglected
+        if forcing * measure <= NEAR * self.target:
+            forcing = 0.0  # one step, rather than two
+        least = max(FINEST * self.target / max(measure, 1e-300), 0.0 if past.double else SMALLEST_FORCING)
+        return float(min(max(min(forcing, LARGEST_FORCING), least), 0.5))
+
+    def _preconditioner(
+        self, problem: Problem, point: Point, measure: float, past: _Past, hessian: SingleHessian | None
+    ) -> tuple[Product, Product | None, int]:
+        """An approximate inverse of the Hessian, the one that is kept for later steps, and the most products with it.
+
+        Where the Hessian itself takes all rows, it is formed once the products spent would have paid for it, and those
+        that are expected until the end would too.
+        """
+        if not _costly(problem):
+            factor = past.factor
+            if factor is None or past.inner > STALE:
+                factor = preconditioner(problem, point.theta) if hessian is None else _by(hessian.diagonal())
+            return factor, factor, MOST_INNER
+        cost = _cost(problem, hessian is not None)
+        if past.factor is not None and past.inner <= _kept_for(cost):
+            return past.factor, past.factor, MOST_INNER
+        digits = float(np.log10(max(measure, 1e-300) / max(self.target, 1e-300)))
+        most = cost - past.spent
+        if past.inner and past.per_digit * digits < cost:
+            most = MOST_INNER
+        if most <= 0:
+            factor = preconditioner(problem, point.theta) if hessian is None else _factorised(hessian)
+            return factor, factor, MOST_INNER
+        if past.factor is not None:
+            return past.factor, past.factor, MOST_INNER
+        diagonal = hessian_diagonal(problem, point.theta) if hessian is None else hessian.diagonal()
+        return _by(diagonal), None, most
+
+    @staticmethod
+    def _state(problem: Problem, point: Point, past: _Past) -> State:
+        return State(point.theta, point.value, problem.measure(point), more={"point": point, "past": past})
+
+
+def _at(problem: Problem, single: SingleRows | None, theta: Floats) -> Point:
+    """The objective at θ, in double precision."""
+    return problem.at(theta) if single is None else single.point(theta)
+
+
+def conjugate_gradients(
+    product: Product, gradient: Floats, precondition: Product, forcing: float, most: int = MOST_INNER
+) -> tuple[Floats, Floats, int]:
+    """x = −H⁻¹g to a relative residual of `forcing`, the residual −g − Hx, and the number of products it took."""
+    x = np.zeros_like(gradient)
+    r = -gradient
+    z = precondition(r)
+    direction = z.copy()
+    energy = float((r * z).sum())
+    enough = forcing**2 * energy
+    inner = 0
+    while inner < most:
+        inner += 1
+        q = product(direction)
+        curve = float((direction * q).sum())
+        if not curve > 0:
+            break
+        length = energy / curve
+        x += length * direction
+        r -= length * q
+        z = precondition(r)
+        before, energy = energy, float((r * z).sum())
+        if energy <= enough:
+            break
+        direction = z + (energy / before) * direction
+    return (x if x.any() else precondition(-gradient)), r, inner
+
+
+def hessian_product(problem: Problem, theta: Floats) -> Product:
+    """v ↦ Hv at θ; the curvature of each row is kept where the blocks come back in this process."""
+    kept: dict[tuple[int, int], Any] = {}
+
+    def curvature(key: tuple[int, int], part: Any, y: Floats, w: Any) -> Any:
+        if key not in kept:
+            f = problem.predictions(part, theta)
+            kept[key] = row_curvature(problem, y, w, f)
+        return kept[key]
+
+    def of_block(block: Block, v: Floats) -> Floats:
+        total = np.zeros((problem.m, problem.p))
+        for number, (part, y, w) in enumerate(problem.panels(block)):
+            change = problem.predictions(part, v)
+            total += problem.pull(part, curved(curvature((block.start, number), part, y, w), change))
+        return total
+
+    def product(v: Floats) -> Floats:
+        found = problem.settled(problem.rows.sum(lambda block: of_block(block, v))) / problem.columns.weight
+        found[:, : problem.d] += problem.quadratic(v)[1]
+        return found
+
+    return product
+
+
+def row_curvature(problem: Problem, y: Floats, w: Any, f: Floats) -> Any:
+    """The curvature of each row: one number, or the probabilities and the weight where there are several outputs."""
+    if problem.m == 1:
+        h = problem.loss.curvature(y, f[:, 0])
+        return h if w is None else h * w
+    loss = problem.loss
+    assert isinstance(loss, Softmax | SoftMargin)
+    return loss.shares(y, f), loss.steepness if w is None else w * loss.steepness
+
+
+def curved(curvature: Any, change: Floats) -> Floats:
+    """The change of each row's gradient for a change of its predictions."""
+    if not isinstance(curvature, tuple):
+        return change * curvature[:, None]
+    p, w = curvature
+    found = p * change
+    found -= p * found.sum(axis=1, keepdims=True)
+    found *= w if np.ndim(w) == 0 else w[:, None]
+    return found
+
+
+def preconditioner(problem: Problem, theta: Floats) -> Product:
+    """A cheap approximate inverse of the Hessian at θ."""
+    some = problem.some()
+    if not _formed(problem):
+        return _by(hessian_diagonal(problem, theta))
+    grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
+    factors = []
+    for gram in grams.parts:
+        H = some.settled_gram(gram) / grams.weight + problem.bend
+        if problem.m == 1:  # of all rows: its null space is that of the Hessian itself
+            solve = solver_of(H)
+            return lambda r: solve(r[0])[None]
+        H[np.diag_indices(len(H))] += 1e-10 * max(float(np.trace(H)) / len(H), 1e-300)
+        factors.append(sl.cho_factor(H, lower=True, check_finite=False))
+    return lambda r: np.stack([sl.cho_solve(f, row, check_finite=False) for f, row in zip(factors, r, strict=True)])
+
+
+def _formed(problem: Problem) -> bool:
+    """Whether Hessians of single outputs are formed."""
+    return (problem.square.ndim == 2 or not problem.rows.is_sparse) and problem.p <= problem.most_dense
+
+
+def _costly(problem: Problem) -> bool:
+    """Whether that takes all rows."""
+    return problem.m == 1 and _formed(problem) and problem.rows.basis is None
+
+
+def _norm(v: Floats) -> float:
+    """The Euclidean norm, of numbers whose squares are beyond the float range too."""
+    largest = float(np.abs(v).max(initial=0.0))
+    return largest * float(np.linalg.norm(v / largest)) if 0.0 < largest < np.inf else largest
+
+
+def _cost(problem: Problem, single: bool) -> int:
+    """Products with a Hessian that cost as much as the Hessian."""
+    return int(problem.p * (1.0 + problem.p / problem.rows.n) / WORTH_SINGLE) if single else problem.p // WORTH
+
+
+def _kept_for(cost: int) -> int:
+    """Products of a step up to which its preconditioner is kept."""
+    return max(STALE, cost // 4)
+
+
+def _by(diagonal: Floats) -> Product:
+    inverse = 1.0 / diagonal
+    return lambda r: r * inverse
+
+
+def _factorised(hessian: SingleHessian) -> Product:
+    """The inverse of a Hessian of rows in single precision, raised by what is rounding there."""
+    H = hessian.matrix()
+    H[np.diag_indices(len(H))] *= 1.0 + RAISED
+    solve = solver_of(H)
+    return lambda r: solve(r[0])[None]
+
+
+class _Grams:
+    def __init__(self, parts: Floats, weight: float) -> None:
+        self.parts, self.weight = parts, weight
+
+    def _absorb(self, other: "_Grams") -> "_Grams":
+        self.parts += other.parts
+        self.weight += other.weight
+        return self
+
+
+SAMPLE = 16  # one panel in so many is enough for a preconditioner of several outputs
+
+
+def _output_grams(problem: Problem, theta: Floats, block: Block) -> _Grams:
+    total, weight = np.zeros((problem.m, problem.p, problem.p)), 0.0
+    for number, (part, y, w) in enumerate(problem.panels(block)):
+        if problem.m > 1 and number % SAMPLE and problem.rows.n > 20 * problem.p * SAMPLE:
+            continue
+        kept = row_curvature(problem, y, w, problem.predictions(part, theta))
+        weight += float(len(y)) if w is None else float(w.sum())
+        for k in range(problem.m):
+            h = kept if problem.m == 1 else kept[0][:, k] * (1.0 - kept[0][:, k]) * kept[1]
+            total[k] += problem.weighted_gram(part, h)
+    return _Grams(total, weight)
+
+
+def hessian_diagonal(problem: Problem, theta: Floats) -> Floats:
+    """The diagonal of the Hessian, (m, p), in one pass."""
+
+    def of_block(block: Block) -> Floats:
+        total = np.zeros((problem.m, problem.p))
+        for part, y, w in problem.panels(block):
+            kept = row_curvature(problem, y, w, problem.predictions(part, theta))
+            h = kept[:, None] if problem.m == 1 else kept[0] * (1.0 - kept[0]) * np.reshape(kept[1], (-1, 1))
+            if sp.issparse(part):
+                squares = np.asarray(part.multiply(part).T @ h).T
+                if problem.center.any():
+                    squares += problem.center * (
+                        h.sum(axis=0)[:, None] * problem.center - 2.0 * np.asarray(part.T @ h).T
+                    )
+                total[:, : problem.d] += squares * problem.inverse**2
+            elif problem.far:
+                total[:, : problem.d] += h.T @ (part * part)
+            else:
+                total[:, : problem.d] += (h.T @ (part - problem.center) ** 2) * problem.inverse**2
+            if problem.intercept:
+                total[:, problem.d] += h.sum(axis=0)
+        return total
+
+    found = problem.rows.sum(of_block) / problem.columns.weight
+    found[:, : problem.d] += 2.0 * (problem.square if problem.square.ndim == 1 else np.diagonal(problem.square))
+    least = 1e-8 * float(found.max(initial=0.0))
+    return np.maximum(found, max(least, 1e-300))

@@ -1,0 +1,184 @@
+"""Iteratively reweighted least squares: a weighted quadratic above the loss, minimised in turn."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.losses.regression import Power, StudentT
+from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
+from gramian.rows import Block
+from gramian.solvers.base import Method, State
+from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
+from gramian.solvers.smooth.proximal_newton import model_step
+
+Floats = NDArray[np.float64]
+SLOW, PATIENCE = 1e-9, 30  # a relative decrease that is hardly one, and how many of them in a row are a stall
+
+
+class _Scaled(Sums):
+    """Sums with what the scale is estimated from: Σ w u, Σ w u r²."""
+
+    def __init__(self, sums: Sums, mass: float, squares: float) -> None:
+        super().__init__(sums.value, sums.size, sums.gradient, sums.hessian)
+        self.mass, self.squares = mass, squares
+
+    def _absorb(self, other: Any) -> "_Scaled":
+        super()._absorb(other)
+        self.mass += other.mass
+        self.squares += other.squares
+        return self
+
+
+@dataclass(frozen=True)
+class Reweighted(Method):
+    """Each row gets the weight of the parabola that touches its loss from above; the weighted least squares is solved.
+
+    For Student's t (with its scale, estimated by the expectation-maximisation that expands parameters: monotone). One
+    pass of O(n p²) an iteration.
+    """
+
+    least: float = 0.0  # the smallest scale worth the name
+    name: ClassVar[str] = "reweighted least squares"
+    unit: ClassVar[str] = "reweightings"
+
+    def can(self, problem: Problem) -> bool:
+        """Student's t; any penalty with known parts."""
+        return isinstance(problem.loss, StudentT) and problem.parts is not None
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        loss = problem.loss
+        assert isinstance(loss, StudentT)
+        theta = problem.zero() if start is None else start
+        scale = loss.scale
+        if scale is None:
+            spread = problem.rows.sum(lambda block: self._absolute(problem, block, theta)) / problem.columns.weight
+            scale = max(spread, self.least, 1e-300)
+        return self._state(problem, theta, scale)
+
+    @staticmethod
+    def _absolute(problem: Problem, block: Block, theta: Floats) -> float:
+        total = 0.0
+        for part, y, w in problem.panels(block):
+            off = np.abs(y - problem.predictions(part, theta)[:, 0])
+            total += float(off.sum() if w is None else w @ off)
+        return total
+
+    def _state(self, problem: Problem, theta: Floats, scale: float) -> State:
+        loss = problem.loss
+        assert isinstance(loss, StudentT)
+        fixed = loss.at(scale)
+
+        def of_block(block: Block) -> _Scaled:
+            total: _Scaled | None = None
+            for part, y, w in problem.panels(block):
+                f = problem.predictions(part, theta)[:, 0]
+                value, g, u = fixed.value(y, f), fixed.gradient(y, f), fixed.weight(y, f)
+                if w is not None:
+                    value, g, u = value * w, g * w, u * w
+                gradient = problem.pull(part, g[:, None]).reshape(-1)
+                sums = Sums(float(value.sum()), float(np.abs(g).sum()), gradient, problem.weighted_gram(part, u))
+                mine = _Scaled(sums, float(u.sum()), float(u @ (y - f) ** 2))
+                total = mine if total is None else total._absorb(mine)
+            assert total is not None
+            return total
+
+        sums = problem.rows.sum(of_block)
+        mass, squares = sums.mass, sums.squares
+        point = problem.point(theta, sums)
+        measure = problem.measure(point, ROUNDED * problem.reach / scale**2)
+        if loss.scale is None:
+            # ∂ value / ∂ log scale = 1 − Σ w u r² / Σ w
+            measure = max(measure, abs(1.0 - squares / problem.columns.weight) if scale > self.least else 0.0)
+        return State(theta, point.value, measure, scale=scale, more={"point": point, "mass": mass, "squares": squares})
+
+    def step(self, problem: Problem, state: State) -> State:
+        loss = problem.loss
+        assert isinstance(loss, StudentT)
+        assert state.scale is not None
+        point: Point = state.more["point"]
+        scale = state.scale
+        if loss.scale is None:
+            scale = max(float(np.sqrt(state.more["squares"] / state.more["mass"])), self.least)
+        direction = step_of(problem, point)
+        found = self._state(problem, point.theta + direction, scale)
+        if found.value > state.value + ROUNDING * 100 * abs(state.value):
+            found = self._state(problem, point.theta + direction, state.scale)  # the scale waits for the coefficients
+        found.stuck = found.value >= state.value - ROUNDING * abs(state.value) and found.measure >= state.measure
+        return found
+
+
+def step_of(problem: Problem, point: Point) -> Floats:
+    """The minimum of the quadratic model, with the rough part of the penalty where there is one."""
+    assert problem.parts is not None
+    if problem.parts.smooth:
+        return newton_direction(point)[0]
+    step = model_step(problem, point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1), 1e-12 * point.size)
+    return step.reshape(point.theta.shape)
+
+
+@dataclass(frozen=True)
+class PowerNewton(Method):
+    """Newton's method for |y − f|ᵖ, whose curvature is kept finite where a row is met exactly.
+
+    The step is that of reweighted least squares over p − 1; the objective falls at every step. What is measured is the
+    decrease that the model still expects, over the objective: at p below 2 a gradient says little near a kink.
+    """
+
+    name: ClassVar[str] = "reweighted Newton"
+    unit: ClassVar[str] = "Newton steps"
+
+    def done(self, state: State, tol: float) -> bool:
+        """A decrease is the square of a distance: it must be far below the tolerance of one."""
+        return state.measure <= min(tol, 1e-14) or state.stuck
+
+    def can(self, problem: Problem) -> bool:
+        """A power above 1; any penalty with known parts."""
+        return isinstance(problem.loss, Power) and problem.loss.smooth and problem.parts is not None
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        return self._state(problem, problem.zero() if start is None else start)
+
+    def _state(self, problem: Problem, theta: Floats, stuck: bool = False) -> State:
+        loss = problem.loss
+        assert isinstance(loss, Power)
+        near = least_scale(problem)
+
+        def of_block(block: Block) -> Sums:
+            total: Sums | None = None
+            for part, y, w in problem.panels(block):
+                f = problem.predictions(part, theta)[:, 0]
+                value, g = loss.value(y, f), loss.gradient(y, f)
+                off = np.maximum(np.abs(y - f), near)
+                h = loss.p * (loss.p - 1.0) * off ** (loss.p - 2.0)
+                if w is not None:
+                    value, g, h = value * w, g * w, h * w
+                gradient = problem.pull(part, g[:, None]).reshape(-1)
+                mine = Sums(float(value.sum()), float(np.abs(g).sum()), gradient, problem.weighted_gram(part, h))
+                total = mine if total is None else total._absorb(mine)
+            assert total is not None
+            return total
+
+        point = problem.point(theta, problem.rows.sum(of_block))
+        direction = step_of(problem, point)
+        rough = problem.rough(theta + direction) - problem.rough(theta)
+        slope = float((point.gradient * direction).sum()) + rough
+        measure = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
+        return State(theta, point.value, measure, stuck, more={"point": point, "direction": direction, "slope": slope})
+
+    def step(self, problem: Problem, state: State) -> State:
+        direction, slope = state.more["direction"], state.more["slope"]
+        length = 1.0
+        for _ in range(HALVINGS):
+            theta = state.theta + length * direction
+            if problem.value(theta) <= state.value + ENOUGH * length * slope:
+                found = self._state(problem, theta)
+                slow = state.value - found.value <= SLOW * max(abs(state.value), problem.least_value)
+                found.more["slow"] = state.more.get("slow", 0) + 1 if slow else 0
+                found.stuck = found.more["slow"] >= PATIENCE
+                return found
+            if -slope * length <= ROUNDING * max(abs(state.value), problem.least_value):
+                break
+            length *= 0.5
+        return State(state.theta, state.value, state.measure, stuck=True, more=state.more)

@@ -1,0 +1,327 @@
+"""A problem solved: solver chosen, started well, run, and certified."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import deadline
+from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.classification import MultiHinge, RootHinge
+from gramian.objective.losses.regression import Poisson, Power
+from gramian.objective.penalties import L2, Zero
+from gramian.objective.problem import Problem, joint_scale
+from gramian.rows import MemoryRows
+from gramian.solvers.base import Callback, History, Method, Outcome, run
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.choose import WITHOUT_MARGIN, choose, general, named, plain, refuse_unfit
+from gramian.solvers.duality import duality_gap
+from gramian.solvers.nonsmooth.active_rows import NearRows
+from gramian.solvers.nonsmooth.interior_point import Kinks
+from gramian.solvers.nonsmooth.primal_dual import PrimalDual
+from gramian.solvers.row_products import RowProducts
+from gramian.solvers.smooth.concomitant import ScaleSearch
+from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
+from gramian.solvers.smooth.newton import Newton
+from gramian.solvers.smooth.newton_cg import NewtonCG
+from gramian.solvers.smooth.perfect_fit import perfect_fit
+from gramian.solvers.smooth.proximal_newton import ProximalNewton
+from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
+from gramian.warnings import ConvergenceWarning, warn_user
+
+Floats = NDArray[np.float64]
+SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
+MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
+MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
+WATCHED = Newton, NewtonCG, ProximalNewton, PrimalDual  # whose coefficients grow without end where classes separate
+RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted linear problem, in the units of the data: f = intercept + coefᵀx for m outputs."""
+
+    problem: Problem
+    theta: Floats
+    coef: Floats  # (d, m)
+    intercept: Floats  # (m,)
+    value: float
+    certificate: Certificate
+    solver: Solver
+    history: History
+    iterations: int
+    converged: bool
+    scale: float | None = None
+    separated: bool = False
+    interrupted: bool = False
+    more: dict[str, Any] = field(default_factory=dict)
+    perfect: str = ""  # why the scale of the noise cannot be estimated
+
+
+def fit_problem(
+    problem: Problem,
+    *,
+    solver: Any = "auto",
+    start: Floats | None = None,
+    max_iter: int = 1000,
+    tol: float = 1e-8,
+    callbacks: Sequence[Callback] = (),
+    warn: bool = True,
+    inner: bool | None = None,
+) -> Fit:
+    """Minimise the objective; says so where the optimum was not reached, or is at infinity.
+
+    A fit that is `inner` to something larger (as one without warnings is taken to be) leaves Ctrl-C to that.
+    """
+    inner = not warn if inner is None else inner
+    counted = _counted_rows(problem)
+    if counted is not None:
+        options = {"solver": solver, "max_iter": max_iter, "tol": tol, "callbacks": callbacks}
+        return _among_all(problem, counted, start, **options, warn=warn, inner=inner)
+    problem = plain(problem)
+    if problem.alpha == 0 and problem.parts is not None and not problem.parts.bounded:
+        problem = problem.with_penalty(Zero())
+    problem.loss.refuse(problem.columns.low, problem.columns.high)
+    method, reason = _method(problem, solver)
+    given = problem
+    if isinstance(method, Newton | NewtonCG | NearRows):
+        problem = LandmarkProblem.of(problem)
+    max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
+    first = start
+    if start is None and isinstance(method, Newton | NewtonCG):
+        first, hessian = _from_sample(problem, method)
+        method = replace(method, hessian=hessian) if isinstance(method, Newton) else method
+    watched = isinstance(method, WATCHED) and may_separate(problem)
+    callbacks = [*callbacks, Watch(problem)] if watched else callbacks
+    outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
+    if watched and may_have_none(problem, outcome):
+        columns = separating_columns(problem, outcome.theta)
+        if columns is not None:
+            return _separated(given, columns, max_iter, tol, warn, inner)
+    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
+    if solver == "auto" and not (found.certificate.holds or outcome.ended) and _worth_more(problem, method):
+        found = _resolved(problem, found, max_iter, tol, inner)
+    if found.certificate.tolerance > tol:
+        reached = found.certificate.tolerance
+        said = f"Rounding leaves this solver a tolerance of {reached:g}, not the {tol:g} asked for."
+        found = replace(found, certificate=replace(found.certificate, note=said))
+    if warn and found.perfect and not found.certificate.holds:
+        warn_user(found.perfect, ConvergenceWarning)
+    elif warn and not found.certificate.holds and not outcome.interrupted:
+        say(found, max_iter)
+    return found if problem is given else replace(found, problem=given)
+
+
+def _counted_rows(problem: Problem) -> NDArray[np.int64] | None:
+    """The rows with a positive weight, where some in memory have none: those never reach a solver."""
+    rows = problem.rows
+    if not isinstance(rows, MemoryRows) or rows.basis is not None or rows.weight is None or (rows.weight > 0).all():
+        return None
+    index = np.flatnonzero(rows.weight > 0)
+    return index if len(index) else None
+
+
+def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None, **options: Any) -> Fit:
+    """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
+    rows: Any = problem.rows
+    part = Problem(
+        rows.taken(index),
+        problem.loss,
+        problem.penalty,
+        problem.alpha,
+        intercept=problem.intercept,
+        outputs=problem.m,
+    )
+    first = None if start is None else part.inside(*problem.outside(start))
+    fit = fit_problem(part, start=first, **options)
+    more = dict(fit.more)
+    if "slopes" in more:
+        u = more["slopes"]
+        whole = np.zeros((rows.n + len(u) - len(index), *u.shape[1:]))
+        whole[index], whole[rows.n :] = u[: len(index)], u[len(index) :]
+        more["slopes"] = whole
+    if "free" in more:
+        places = np.append(index, rows.n + np.arange(problem.d))
+        more["free"] = places[more["free"]]
+    if "kinks" in more:
+        more["kinks"] = Kinks.of(plain(problem))
+    return replace(fit, problem=problem, theta=problem.inside(fit.coef, fit.intercept), more=more)
+
+
+def _reachable(method: Method, outcome: Outcome, tol: float) -> float:
+    """The tolerance asked for, or what rounding leaves the solver where it was not reached."""
+    return tol if outcome.measure <= tol else max(tol, getattr(method, "least_tol", 0.0))
+
+
+def _worth_more(problem: Problem, method: Method) -> bool:
+    """Whether a fit whose solver stalled short of its tolerance goes on with the general method."""
+    work = float(problem.rows.n) * (problem.m * problem.p) ** 2
+    general_method = isinstance(method, PrimalDual | ScaleSearch)
+    return problem.loss.convex and problem.penalty.convex and not general_method and work <= MAX_RESOLVED
+
+
+def _resolved(problem: Problem, first: Fit, max_iter: int, tol: float, inner: bool) -> Fit:
+    """The fit by the general method, begun where another stopped; the first one where that is no better."""
+    method, reason = general(problem)
+    usable = np.isfinite(first.theta).all() and first.value <= problem.value(problem.zero())
+    start = first.theta if usable and not joint_scale(problem.loss) else None
+    outcome = run(method, problem, start, max_iter=max_iter, tol=tol, inner=inner)
+    reason = f"{reason}; {first.solver.name} stopped short of its tolerance"
+    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
+    if found.certificate.holds or not found.value >= first.value:
+        return replace(found, iterations=first.iterations + found.iterations)
+    return first
+
+
+def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
+    if isinstance(solver, Method):
+        refuse_unfit(solver, problem)
+        return solver, "asked for"
+    if isinstance(solver, str) and solver == "auto":
+        return choose(problem)
+    method = named(solver)
+    refuse_unfit(method, problem)
+    return method, "asked for"
+
+
+def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Floats | None]:
+    """Near the optimum at a fraction of its cost: the same problem on some of the rows, and its Hessian there."""
+    rows = problem.rows
+    some_rows = problem.some()
+    if some_rows is not problem:
+        outcome = run(method, some_rows, max_iter=30, tol=1e-3, inner=True)
+        return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
+    if not isinstance(rows, MemoryRows) or rows.is_sparse or rows.n < 4 * max(SAMPLE_ROWS, 20 * problem.p * problem.m):
+        return None, None
+    stride = rows.n // max(SAMPLE_ROWS, 20 * problem.p * problem.m)
+    sample = part_of(problem, np.arange(stride // 2, rows.n, stride), alone=True)
+    outcome = run(method, sample, max_iter=30, tol=1e-3, inner=True)
+    return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
+
+
+def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, tol: float) -> Fit:
+    theta = _settled(problem, outcome.theta)
+    kind, value = certified(problem, theta, outcome)
+    value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
+    convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
+    note = f"{WITHOUT_MARGIN[0].upper()}{WITHOUT_MARGIN[1:]}." if reason == WITHOUT_MARGIN else ""
+    holds = bool(value <= tol)
+    certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", note=note, convex=convex)
+    perfect = perfect_fit(problem, theta, outcome.scale)
+    if perfect:
+        certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
+        holds = certificate.holds
+    coef, intercept = problem.outside(theta)
+    return Fit(
+        problem,
+        theta,
+        coef,
+        intercept,
+        outcome.value,
+        certificate,
+        Solver(method.name, reason),
+        outcome.history,
+        outcome.iterations,
+        holds,
+        outcome.scale,
+        interrupted=outcome.interrupted,
+        more=outcome.more,
+        perfect=perfect,
+    )
+
+
+def _settled(problem: Problem, theta: Floats) -> Floats:
+    """θ among those with the same predictions: coefficients of constant columns at the minimum of their penalty; of
+    several classes intercepts, and coefficients without a penalty, that sum to zero.
+    """
+    if problem.m == 1 and not problem.constant.any():
+        return theta
+    found = theta.copy()
+    found[:, : problem.d] = problem.of_constants(theta[:, : problem.d] * problem.inverse) * problem.scale
+    if problem.m == 1:
+        return found
+    if problem.parts is not None and problem.parts.smooth and not problem.square.any():
+        found[:, : problem.d] -= found[:, : problem.d].mean(axis=0)
+    if problem.intercept:
+        found[:, problem.d] -= problem.outside(found)[1].mean()
+    return found
+
+
+def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, float]:
+    """How near θ is to the optimum, computed anew from the rows: what is measured, and its value."""
+    loss = problem.loss
+    u = outcome.more.get("slopes")
+    fixed = loss.convex and not joint_scale(loss)
+    if fixed and (u is not None or isinstance(loss, Power)):
+        rows = RowProducts(problem)
+        f = rows.predictions(theta)
+        if u is None:
+            u = loss.gradient(rows.y, f[:, 0])
+        gap = duality_gap(problem, rows, theta, u.reshape(len(u), -1)[: len(f)], f)
+        return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
+    if isinstance(loss, MultiHinge) and "gap" in outcome.more:
+        return "duality gap", outcome.measure
+    if isinstance(loss, RootHinge | Kinked | MultiHinge):
+        return str(outcome.more.get("measure", "change of the objective")), outcome.measure
+    if outcome.scale is not None:
+        return "gradient", outcome.measure
+    known = outcome.more.get("point")
+    point = known if known is not None and known.theta is theta else problem.at(theta)
+    smooth = problem.parts is not None and problem.parts.smooth
+    return "gradient" if smooth else "KKT residual", problem.measure(point)
+
+
+def _rank(problem: Problem) -> int | None:
+    """Independent columns of the design, intercept included, where no penalty tells dependent ones apart."""
+    known = problem.parts is not None and problem.parts.nothing and problem.rows.basis is None
+    if not known or problem.p > MAX_RANKED_COLUMNS:
+        return None
+    values = np.linalg.eigvalsh(problem.rows.sum(problem.block_gram))
+    return int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
+
+
+def say(fit: Fit, max_iter: int) -> None:
+    """Warn of an optimum that was not reached: which quantity is how far off, and what to do.
+
+    Where time was over, who set the limit says so.
+    """
+    if deadline.ended():
+        return
+    c = fit.certificate
+    more = " ".join(filter(None, [str(fit.more.get("message", "")), "To go on:"]))
+    cause = f"after {fit.iterations} steps of {fit.solver.name}"
+    remedy = "raise max_iter" if fit.iterations >= max_iter else "a larger tol may be all that rounding allows here"
+    warn_user(
+        f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {more} {remedy}, raise alpha, "
+        "or try another solver.",
+        ConvergenceWarning,
+    )
+
+
+def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:
+    """A finite answer where the optimum is at infinity: a small penalty, in standard units."""
+    some = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
+    where = f"by {some}" if columns else "by a combination of the columns"
+    what = f"The classes are separated perfectly {where}"
+    if isinstance(problem.loss, Poisson):
+        where = some or "a combination of the columns"
+        what = f"Every count is zero where {where} says so"
+    penalised = problem.parts is not None and not problem.parts.nothing
+    kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
+    if warn:
+        warn_user(
+            f"{what}{' at no cost' if penalised else ''}: the coefficients would grow without end. They were fitted "
+            f"with {kept_by} {'as well' if penalised else 'instead'}; give "
+            f"{'a penalty of every direction' if penalised else 'alpha above 0'} to choose it yourself.",
+            ConvergenceWarning,
+        )
+    kept = problem._with() if penalised else problem._with(penalty=L2(), alpha=1.0)
+    ridge = np.full(problem.d, RIDGE_OF_SEPARATED)
+    kept.__dict__["square"] = problem.square + (ridge if problem.square.ndim == 1 else np.diag(ridge))
+    method, reason = choose(kept)
+    outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
+    found = _finished(kept, method, reason, outcome, tol)
+    certificate = replace(found.certificate, note=f"{what}; {kept_by} keeps the coefficients finite.", attained=False)
+    return replace(found, separated=True, certificate=certificate)

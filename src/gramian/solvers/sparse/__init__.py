@@ -1,0 +1,1 @@
+"""Squared loss with L1 and elastic-net penalties."""

@@ -1,0 +1,85 @@
+"""From eigenvectors to clusters: rows of the embedding by k-means, or by turning it until rows point along axes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian._core import deadline
+from gramian.solvers.kmeans.lloyd import Lloyd, lloyd, nearest
+from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.seeding import plus_plus
+from gramian.spectral.embedding.classical import power_of_two
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ROUNDS = 300
+ROUNDING = 2.0**-36  # of the largest number of the embedding
+
+
+def rows_of_unit_length(H: Floats) -> Floats:
+    """Rows divided by their norms; those that are zero stay."""
+    size = np.linalg.norm(H, axis=1, keepdims=True)
+    return np.asarray(np.divide(H, size, out=np.zeros_like(H), where=size > 0))
+
+
+def rounded(H: Floats, weight: Floats, lengths: Floats) -> tuple[Ints, Floats]:
+    """Labels, and the rotation R whose largest entry of h R they are.
+
+    As many rows as there are clusters are picked, each the farthest from the span of those before once rows have the
+    lengths given (n,); the rotation takes them nearest to the axes. Then labels and the rotation that fits them best
+    take turns until no label changes.
+    """
+    k = H.shape[1]
+    left = H * lengths[:, None]
+    picked = np.empty(k, dtype=np.int64)
+    for c in range(k):
+        picked[c] = int((left * left).sum(axis=1).argmax())
+        direction = left[picked[c]] / max(float(np.linalg.norm(left[picked[c]])), 1e-300)
+        left -= np.outer(left @ direction, direction)
+    R = _rotation(H[picked].T)
+    labels = (H @ R).argmax(axis=1)
+    for _ in range(ROUNDS):
+        Z = np.eye(k)[labels] * weight[:, None]
+        R = _rotation(H.T @ (Z / np.sqrt(np.maximum(Z.sum(axis=0), 1e-300))))
+        before, labels = labels, (H @ R).argmax(axis=1)
+        if (labels == before).all() or deadline.passed():
+            break
+    return labels, R
+
+
+def _rotation(M: Floats) -> Floats:
+    """The orthogonal matrix nearest to M."""
+    U, _, V = np.linalg.svd(M)
+    return np.asarray(U @ V)
+
+
+def k_means(H: Floats, weight: Floats, first: Ints, n_init: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Labels and centres (k, c) of the least Σ w ‖h − c‖² of several starts: from labels, then from k-means++.
+
+    Rows that only rounding tells apart are equal.
+    """
+    unit = ROUNDING * power_of_two(float(np.abs(H).max(initial=0.0)))
+    H = np.rint(H / unit) * unit
+    points, k = Points.of(H), H.shape[1]
+    best: Lloyd | None = None
+    for trial in range(n_init):
+        if trial and deadline.passed():
+            break
+        start = _means(H, weight, first, k) if trial == 0 else H[plus_plus(points, weight, k, rng)]
+        found = lloyd(points, weight, start, max_iter=ROUNDS)
+        if best is None or found.objective < best.objective * (1.0 - 1e-12):
+            best = found
+    assert best is not None
+    return best.labels.astype(np.int64), best.centers
+
+
+def _means(H: Floats, weight: Floats, labels: Ints, k: int) -> Floats:
+    """Means of the labels; for those that no row has, the rows farthest from the other means."""
+    there = np.unique(labels)
+    Z = np.eye(k)[labels] * weight[:, None]
+    centers = Z.T @ H / np.maximum(Z.sum(axis=0), 1e-300)[:, None]
+    empty = np.setdiff1d(np.arange(k), there)
+    if empty.size:
+        away = nearest(H, centers[there])[1]
+        centers[empty] = H[np.argsort(-away, kind="stable")[: len(empty)]]
+    return np.asarray(centers)

@@ -1,0 +1,433 @@
+"""`SpectralClustering`: the cuts of a graph of affinities, by its leading eigenvectors."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gramian._core import deadline, validation
+from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.cluster_labels import KnownRows, numbered
+from gramian._core.fitted.outliers import Outlying
+from gramian._core.fitted.time_limit import timed
+from gramian._core.summary import Summary
+from gramian.kernels.base import Kernel
+from gramian.kernels.input import is_matrix
+from gramian.kernels.points import is_table
+from gramian.rows import Rows, scan, single_threaded_blas
+from gramian.rows.feature_names import fit_rows, new_rows
+from gramian.rows.refusals import no_table
+from gramian.selection.evaluation.sample import seed_of
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.kmeans.lloyd import nearest as nearest_center
+from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
+from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
+from gramian.spectral.clustering.relaxation import Relaxation
+from gramian.spectral.pca.input import finite_numbers, taken
+from gramian.warnings import ConvergenceWarning, warn_user
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CUTS = ("normalized", "ratio")
+ASSIGNS = ("kmeans", "rounding")
+MOST = 20  # clusters that "auto" looks for
+NOTHING = 1e-15  # times the rows: eigenvalues below are rounding
+
+
+class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
+    """Clusters between which a graph of affinities has little: cuts of the graph, relaxed to an eigenproblem.
+
+    With affinities K and degrees D = diag(K w), the normalised cut Σ over clusters of (affinity that leaves it) / (its
+    volume) is k − tr(HᵀAH), where A = D^−½ K D^−½ and H has a column a cluster. H with any orthonormal columns in its
+    place, the relaxation, is best with the k leading eigenvectors of A; the ratio cut, over the number of rows, with
+    those of the smallest eigenvalues of D − K. Rows of H, of unit length for the normalised cut, are then clustered.
+
+    A kernel keeps one n × n matrix; neighbours keep n × neighbors numbers. Each product with it costs as many
+    operations, and some tens of them are made.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" is the number, from 2 to 20 (or as many as the graph has parts), after which 1 − λ, or the eigenvalue of
+        D − K over the mean degree, grows by the largest factor; 0.001 is added to all, so that tiny ones are alike.
+    kernel : str or Kernel
+        Affinities, not negative. `"rbf"`, `"laplacian"` and `"matern"` by name have the median distance to the tenth
+        neighbour as their length scale. `gm.kernels.Precomputed()` takes them as X, dense or sparse.
+    neighbors : int, optional
+        Instead of a kernel: rows are joined to so many nearest ones, by 1 if each is among those of the other, else ½.
+    cut : "normalized" or "ratio"
+    assign : "kmeans" or "rounding"
+        How rows of H become labels: k-means, or the axis that they are nearest to once H is turned so that this fits
+        best.
+    n_init : int
+        Starts of k-means; the first is the rounding.
+    tol : float
+        Residual of the eigenvectors, in units of the largest eigenvalue (of the largest degree, for the ratio cut).
+    keep_affinity : bool
+        Whether `affinity_` stays with the model.
+    random_state : int, RandomState, Generator or None
+        For the starts of k-means after the first.
+    time : float, optional
+        Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
+        not hold.
+
+    Attributes
+    ----------
+    labels_, n_clusters_
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
+    eigenvalues_ : array
+        Leading ones of A, falling, or smallest ones of D − K, growing; with "auto" as many as were looked at.
+    embedding_ : array (n, k)
+        The rows that were clustered.
+    cut_value_ : float
+        The cut of the labels; `bound_` is the least that any could have, by the relaxation.
+    objective_ : float
+        The same as `cut_value_`.
+    affinity_ : array or CSR
+    kernel_ : Kernel
+    certificate_, solver_, n_iter_
+        The certificate has the largest residual ‖A u − λ u‖, computed from the vectors alone.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> from sklearn.datasets import make_circles
+    >>> X, ring = make_circles(300, factor=0.4, noise=0.04, random_state=0)
+    >>> model = gm.SpectralClustering(2).fit(X)
+    >>> float(max((model.labels_ == ring).mean(), (model.labels_ != ring).mean()))
+    1.0
+    >>> bool((model.predict(X) == model.labels_).all())
+    True
+    """
+
+    labels_: Ints
+    n_clusters_: int
+    eigenvalues_: Floats
+    embedding_: Floats
+    cut_value_: float
+    bound_: float
+    objective_: float
+    affinity_: Any
+    kernel_: Kernel
+    certificate_: Certificate
+    solver_: Solver
+    n_iter_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_clusters: Any = 8,
+        *,
+        kernel: Any = "rbf",
+        neighbors: int | None = None,
+        cut: str = "normalized",
+        assign: str = "kmeans",
+        n_init: int = 3,
+        tol: float = 1e-6,
+        keep_affinity: bool = False,
+        random_state: Any = None,
+        time: float | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.neighbors = neighbors
+        self.cut = cut
+        self.assign = assign
+        self.n_init = n_init
+        self.tol = tol
+        self.keep_affinity = keep_affinity
+        self.random_state = random_state
+        self.time = time
+
+    @single_threaded_blas()
+    @timed
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SpectralClustering":
+        """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
+        k = self._check()
+        given, weight = self._read(X, sample_weight)
+        n_all = given.shape[0] if hasattr(given, "shape") else len(given)
+        self._counted = np.arange(n_all) if weight is None else np.flatnonzero(weight)
+        weight = np.ones(n_all) if weight is None else weight
+        n = len(self._counted)
+        if k is not None and k > n:
+            raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
+        graph = self._graph(given, weight)
+        self._known = KnownRows.of(self._comparable(given))
+        k = self._at_most_distinct(k)
+        problem = Relaxation(graph, self.cut)
+        values, U, labels = self._solve(problem, k, given)
+        k = U.shape[1]
+        H = U / np.sqrt(graph.weight)[:, None]
+        lengths = np.ones(n)
+        if self.cut == "normalized":
+            H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
+            lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
+        rng = np.random.default_rng(seed_of(self.random_state))
+        self._turn: Floats | None = None
+        turned, R = rounded(H, graph.weight, lengths)
+        if self.assign == "rounding":
+            labels, self._turn = turned, R
+        else:
+            labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
+        table = None if self._is_given() or not hasattr(given, "shape") else taken(given, self._counted)
+        if n == n_all and not self._is_given():  # points of a given matrix are told apart by their places
+            labels = self._known.together(labels, graph.weight)
+        labels, self._order = numbered(labels, graph.weight, table)
+        self.n_clusters_ = len(self._order)
+        if self.n_clusters_ < k:
+            warn_user(
+                f"n_clusters is {k}, and only {self.n_clusters_} clusters are there: rows of the embedding are too few "
+                "that differ.",
+                ConvergenceWarning,
+            )
+        self.eigenvalues_, self.embedding_ = values, H
+        self._judge(problem, U, labels)
+        self._remember(given, U, values[:k], problem.degree, graph.weight)
+        self._set_own(graph, weight)
+        self._scores = np.empty(n_all)
+        self._scores[self._counted] = graph.K @ graph.weight / graph.weight.sum() - self._own[self._counted]
+        self.__dict__.pop("affinity_", None)
+        if self.keep_affinity:
+            self.affinity_ = graph.K
+        self.labels_ = np.empty(n_all, dtype=np.int64)
+        self.labels_[self._counted] = labels
+        if n < n_all:
+            rest = np.setdiff1d(np.arange(n_all), self._counted)
+            self.labels_[rest] = self._assigned(self._embedded(taken(given, rest)))
+            if not self._is_given():
+                self.labels_ = self._known.together(self.labels_, weight)
+            self._scores[rest] = self._scored(taken(given, rest))
+        return self
+
+    def _comparable(self, given: Any) -> Any:
+        """Points as they are found again."""
+        return given[:, self._counted] if self._is_given() else given
+
+    def _at_most_distinct(self, k: int | None) -> int | None:
+        distinct = len(np.unique(self._known.group[self._counted]))
+        if k is not None and k > distinct and not self._is_given():
+            warn_user(
+                f"n_clusters is {k}, and only {distinct} of the {len(self._counted)} rows are distinct: there are at "
+                f"most {distinct} clusters.",
+                ConvergenceWarning,
+            )
+            return distinct
+        return k
+
+    def _check(self) -> int | None:
+        validation.choice("cut", self.cut, CUTS)
+        validation.choice("assign", self.assign, ASSIGNS)
+        validation.whole("n_init", self.n_init, low=1)
+        validation.number("tol", self.tol, low=0.0, open_low=True)
+        validation.flag("keep_affinity", self.keep_affinity)
+        if self.neighbors is not None:
+            validation.whole("neighbors", self.neighbors, low=1)
+            if not (isinstance(self.kernel, str) and self.kernel == "rbf"):
+                raise ValueError(
+                    f"kernel is {self.kernel!r} and neighbors is {self.neighbors}: affinities come from one of them. "
+                    "Leave kernel out for a graph of neighbours."
+                )
+        if isinstance(self.n_clusters, str):
+            validation.choice("n_clusters", self.n_clusters, ("auto",))
+            return None
+        return validation.whole("n_clusters", self.n_clusters, low=1)
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None]:
+        """Rows of numbers (an array or CSR) or other points, and their weights."""
+        if isinstance(X, Rows) or self.neighbors is not None or is_table(X):
+            rows = fit_rows(self, X, sample_weight)
+            return finite_numbers(rows), rows.collect().weight
+        error = no_table(X)
+        if error is not None:
+            raise error
+        self.__dict__.pop("n_features_in_", None)
+        return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
+
+    def _graph(self, given: Any, weight: Floats) -> Graph:
+        """The affinities of the rows that count; sets `kernel_`."""
+        self.__dict__.pop("kernel_", None)
+        some, n = self._counted, len(self._counted)
+        if self.neighbors is not None:
+            if not (weight == 1.0).all():
+                raise ValueError(
+                    "A graph of neighbours has no weights: repeat the rows, or use a kernel, whose affinities take "
+                    "sample_weight."
+                )
+            if n <= self.neighbors:
+                raise ValueError(
+                    f"neighbors is {self.neighbors}, and there are {n} rows (n_samples = {n}): ask for at most {n - 1}."
+                )
+            return of_neighbors(given, self.neighbors)
+        self.kernel_ = affinity_kernel(self.kernel, taken(given, some) if n < len(weight) else given, weight[some])
+        if is_matrix(self.kernel_) and given.shape[0] != given.shape[1]:
+            raise ValueError(f"A matrix of affinities must be square; X has shape {given.shape}.")
+        if self._is_given():
+            K = given if n == len(weight) else given[some][:, some]
+            return of_matrix(K, weight[some])
+        points = self.kernel_.points(given)
+        K = self.kernel_.matrix(points if n == len(weight) else points[some])
+        return of_matrix(K, weight[some], symmetric=self.kernel_.symmetric)
+
+    def _is_given(self) -> bool:
+        """Whether X is the affinities themselves."""
+        from gramian.kernels.custom import Precomputed
+
+        return self.neighbors is None and isinstance(self.kernel_, Precomputed)
+
+    def _solve(self, problem: Relaxation, k: int | None, given: Any) -> tuple[Floats, Floats, Ints | None]:
+        """Eigenvalues, eigenvectors (n, k), and labels where whole parts of the graph are the clusters."""
+        graph = problem.graph
+        connected = not sp.issparse(graph.K) and float(graph.K.min()) > 0
+        parts = np.zeros(graph.n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
+        count = int(parts.max()) + 1
+        if k is not None and count > k:
+            warn_user(
+                f"The graph falls into {count} parts without affinity between them, more than n_clusters = {k}: the "
+                "lighter parts were joined to others. Ask for more clusters, or for more neighbours or a longer length "
+                "scale.",
+                ConvergenceWarning,
+            )
+            self.solver_ = Solver("parts of the graph", f"{count} parts have no affinity between them: every cut is 0")
+            labels = self._joined(parts, k, given)
+            self.n_iter_ = 0
+            return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
+        wanted = min(graph.n, max(MOST, count) + 1) if k is None else k
+        values, U, self.n_iter_ = problem.solve(parts, wanted, self.tol)
+        which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
+        self.solver_ = Solver("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
+        return values, U[:, : problem.number(values) if k is None else k], None
+
+    def _joined(self, parts: Ints, k: int, X: Any) -> Ints:
+        """Parts from the heaviest: those beyond k go to the nearest, or without distances to the first."""
+        labels = np.where(parts < k, parts, 0)
+        if self.neighbors is not None:
+            light = np.flatnonzero(parts >= k)
+            heavy = np.flatnonzero(parts < k)
+            distance, near = nearest(taken(X, heavy), taken(X, light), 1)
+            for part in np.unique(parts[light]):
+                inside = np.flatnonzero(parts[light] == part)
+                labels[light[inside]] = parts[heavy[near[inside[distance[inside, 0].argmin()], 0]]]
+        return labels
+
+    def _judge(self, problem: Relaxation, U: Floats, labels: Ints) -> None:
+        """The cut, its bound and the certificate, by one product with all that they need."""
+        graph = problem.graph
+        k, values = U.shape[1], self.eigenvalues_[: U.shape[1]]
+        Z = graph.weight[:, None] * np.eye(self.n_clusters_)[labels]
+        product = graph.times(np.column_stack([problem.scale * U, Z]))
+        value = problem.residual(product[:, :k], U, values)
+        self.cut_value_ = self.objective_ = graph.cut(labels, problem.degree, self.cut, product[:, k:])
+        self.bound_ = float(max(k - values.sum(), 0.0) if self.cut == "normalized" else values.sum())
+        holds = value <= self.tol and not deadline.ended()
+        self.certificate_ = Certificate("eigen-residual", value, self.tol, holds, None, None, "products")
+        if not holds and not deadline.ended():
+            warn_user(
+                f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "
+                f"{self.tol:.3g}: the graph hardly tells its parts from one another. Give a larger tol, more "
+                "neighbours or a longer length scale.",
+                ConvergenceWarning,
+            )
+
+    def _remember(self, given: Any, U: Floats, values: Floats, degree: Floats, weight: Floats) -> None:
+        """What new rows are placed by: Nyström's extension of the eigenvectors, and the points."""
+        root = np.sqrt(weight)[:, None]
+        self._values, self._weights = values, weight
+        self.__dict__.pop("_home", None)
+        if self.cut == "normalized":
+            over = np.sqrt(degree)[:, None] * values
+            self._coef = np.divide(root * U, over, out=np.zeros_like(U), where=np.abs(over) > 1e-300)
+        else:
+            self._coef = root * U
+        if self.neighbors is not None:
+            self._home = given
+        elif not self._is_given():
+            points = self.kernel_.points(given)
+            self._home = points if len(points) == len(self._counted) else points[self._counted]
+
+    @single_threaded_blas()
+    def predict(self, X: Any) -> Ints:
+        """The cluster (n,) of each row, by Nyström's extension of the eigenvectors; rows of the fit keep theirs.
+
+        With `kernel=Precomputed()` rows of X are affinities to the rows of the fit.
+        """
+        check_is_fitted(self)
+        given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        place = self._known.find(self._comparable(given))
+        labels = self.labels_[place]
+        if (new := np.flatnonzero(place < 0)).size:
+            labels[new] = self._assigned(self._embedded(taken(given, new)))
+        return labels
+
+    @single_threaded_blas()
+    def score_samples(self, X: Any) -> Floats:
+        """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
+        farthest of them. A row of the fit has no affinity to itself, and is no neighbour of its own."""
+        check_is_fitted(self)
+        return self._scored(finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X)
+
+    def _scored(self, given: Any) -> Floats:
+        place = self._known.find(self._comparable(given))
+        if self.neighbors is not None:
+            away = nearest(self._home, given, self.neighbors + 1)[0]
+            return -np.where(place < 0, away[:, -2], away[:, -1])
+        mean = self._affinities(given, self._weights[:, None])[:, 0] / self._weights.sum()
+        return np.asarray(mean - np.where(place < 0, 0.0, self._own[place]))
+
+    def _set_own(self, graph: Graph, weight: Floats) -> None:
+        """The part of the mean affinity of every row of the fit that is its affinity to itself, counted once."""
+        found = np.zeros(len(self._known.first))
+        found[self._known.group[self._counted]] = graph.K.diagonal()
+        self._own = found[self._known.group] * np.minimum(self._known.weight(weight), 1.0) / weight.sum()
+
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        if self.neighbors is not None:
+            return self._scored(self._home), None
+        weight = np.zeros(len(self.labels_))
+        weight[self._counted] = self._weights
+        return self._scores, weight
+
+    def _affinities(self, given: Any, columns: Floats) -> Floats:
+        """Affinities of new points to the rows of the fit, times columns."""
+        if self._is_given():
+            return np.asarray(given[:, self._counted] @ columns)
+        return self.kernel_.times(self.kernel_.points(given), self._home, columns)
+
+    def _embedded(self, given: Any) -> Floats:
+        """Rows of the embedding of new points."""
+        columns = np.column_stack([self._coef, self._weights])
+        if self.neighbors is not None:
+            found = columns[nearest(self._home, given, self.neighbors)[1]].sum(axis=1)
+        else:
+            found = self._affinities(given, columns)
+        H, degree = found[:, :-1], found[:, -1:]
+        if self.cut == "normalized":
+            H = rows_of_unit_length(H)
+        else:
+            under = degree - self._values
+            H = np.divide(H, under, out=np.zeros_like(H), where=np.abs(under) > 1e-300)
+        return H
+
+    def _assigned(self, H: Floats) -> Ints:
+        raw = nearest_center(H, self._centers)[0] if self._turn is None else (H @ self._turn).argmax(axis=1)
+        place = np.zeros(max(int(self._order.max()) + 1, H.shape[1]), dtype=np.int64)
+        place[self._order] = np.arange(len(self._order))
+        return place[raw]
+
+    def summary(self) -> Summary:
+        """Rows in each cluster, and facts of the cut."""
+        check_is_fitted(self)
+        rows = np.bincount(self.labels_, minlength=self.n_clusters_)
+        table: dict[str, Any] = {"cluster": np.arange(self.n_clusters_), "rows": rows}
+        graph = repr(self.kernel_) if self.neighbors is None else f"{self.neighbors} neighbours"
+        facts: dict[str, Any] = {"affinity": graph, f"{self.cut}_cut": self.cut_value_, "bound": self.bound_}
+        return Summary(type(self).__name__, table, facts, [str(self.certificate_)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.neighbors is None and is_matrix(self.kernel)
+        return tags

@@ -1,0 +1,1 @@
+"""Maps of rows into few dimensions: MDS, LLE, t-SNE."""

@@ -1,0 +1,86 @@
+"""What every map of rows into few dimensions has: its reading of rows, its columns out, and its summary."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from gramian._core.fitted.charted import Charted
+from gramian._core.summary import Summary
+from gramian.features.base import read
+from gramian.rows import Rows
+from gramian.solvers.certificate import Certificate, Solver
+
+Floats = NDArray[np.float64]
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
+    """An estimator that gives each row of the fit a place: `embedding_` (n, r)."""
+
+    embedding_: Floats
+    certificate_: Certificate
+    solver_: Solver
+
+    def _read(self, X: Any, *, fitting: bool, sample_weight: Any = None) -> tuple[Any, Floats | None]:
+        """Rows as a float64 array or CSR matrix, all finite, and their weights."""
+        rows: Rows = read(self, X, fitting=fitting, sample_weight=sample_weight)
+        block = rows.collect()
+        values = block.X
+        if not np.isfinite(values.data if sp.issparse(values) else values).all():
+            rows.refuse_nonfinite()
+        if sp.issparse(values):
+            values = sp.csr_matrix(values, dtype=np.float64)
+            values.sort_indices()
+            return values, block.weight
+        return np.ascontiguousarray(values, dtype=np.float64), block.weight
+
+    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+        """Fit, and give the places of the rows: `embedding_`."""
+        return self.fit(X).embedding_
+
+    def summary(self) -> Summary:
+        """How far the map spreads along each of its axes, and how good it is."""
+        check_is_fitted(self)
+        size = float(np.abs(self.embedding_).max(initial=0.0)) or 1.0
+        spread = (self.embedding_ / size).std(axis=0) * size
+        columns: dict[str, Any] = {"name": np.array([f"axis {j}" for j in range(len(spread))]), "spread": spread}
+        facts = {"n": len(self.embedding_), **self._facts()}
+        return Summary(type(self).__name__, columns, facts, [str(self.certificate_)])
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def turned(Y: Floats, weight: Floats) -> Floats:
+    """A configuration about its mean and along its principal axes, each pointing to its farthest row."""
+    Y = Y - weight @ Y / weight.sum()
+    _, _, Vt = np.linalg.svd(np.sqrt(weight)[:, None] * Y, full_matrices=False)
+    full = np.zeros((Y.shape[1], Y.shape[1]))
+    full[: len(Vt)] = Vt
+    return pointed(Y @ full.T)
+
+
+def pointed(Y: Floats) -> Floats:
+    """The same columns with signs such that the entry farthest from zero is positive."""
+    return Y * signs(Y)
+
+
+def signs(Y: Floats) -> Floats:
+    """+1 or −1 for each column, by its entry farthest from zero; the first of several."""
+    if not len(Y):
+        return np.ones(Y.shape[1])
+    size = np.abs(Y)
+    first = (size >= size.max(axis=0) * (1 - 1e-9)).argmax(axis=0)
+    return np.where(Y[first, np.arange(Y.shape[1])] < 0, -1.0, 1.0)

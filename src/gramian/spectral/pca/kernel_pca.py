@@ -1,0 +1,324 @@
+"""Principal components in the feature space of a kernel: new points, and points whose features are nearest."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from gramian._core.validation import whole
+from gramian.kernels.base import Kernel
+from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
+from gramian.kernels.lowrank.landmarks import MOST_CELLS, landmark_rows, sampled_pivots
+from gramian.kernels.lowrank.pivoted_cholesky import Pivots, pivots
+from gramian.kernels.named import kernel_of
+from gramian.kernels.points import Vectors, alone, is_table, vectors
+from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
+from gramian.spectral.null.spectrum_test import generator, scrambled
+from gramian.spectral.pca.preimage import PreImage
+from gramian.spectral.pca.principal_axes import principal
+
+Floats = NDArray[np.float64]
+
+DENSE = 1200  # points up to which all eigenvalues are computed
+SHARE = 0.05  # of the eigenvalues, up to which products with the matrix are the quicker way
+FIRST = 20  # components that are looked at first where all are too many
+SCRAMBLES = 3
+TOLERANCE = 1e-8
+
+
+@dataclass(eq=False)
+class KernelAxes:
+    """Axes v_j = Σ_i dual_ij φ(x_i) in a feature space: the coordinates of x are k(x, X) dual − offset.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    points : the points x_i, prepared; all of them, or landmarks
+    dual : array (n, r); offset : array (r,); centre : array (n,)
+        The mean of the features is Σ_i centre_i φ(x_i).
+    values : array (r,); total : float
+        Σ w ⟨φ(x) − mean, v⟩², and the same in all directions.
+    inputs : Vectors or None
+        The points as rows of numbers, where they are.
+    """
+
+    kernel: Kernel
+    points: Any
+    dual: Floats
+    offset: Floats
+    centre: Floats
+    values: Floats
+    total: float
+    n: int
+    weight: float
+    certificate: Certificate
+    solver: Solver
+    inputs: Vectors | None
+
+    def __post_init__(self) -> None:
+        self._pre_image: PreImage | None = None
+
+    def coordinates(self, model: Any, X: Any) -> Floats:
+        return self._at(read_points(model, X, self.kernel, reset=False))
+
+    def _at(self, points: Any) -> Floats:
+        return self.kernel.times(points, self.points, self.dual) - self.offset
+
+    def points_at(self, T: Floats) -> Floats:
+        """Points whose features are nearest to the mean + Σ_j t_j v_j."""
+        if self.inputs is None:
+            raise ValueError(
+                f"Points of {self.kernel!r} are not rows of numbers: there is no way back from features to them."
+            )
+        if self._pre_image is None:
+            with single_threaded_blas():
+                own = self._at(self.points)
+            self._pre_image = PreImage(self.kernel, self.points, self.inputs, self.dual, self.centre, own)
+        return self._pre_image(T)
+
+    def error(self, model: Any, X: Any) -> float:
+        """Mean squared distance, in the feature space, of points from the flat of the axes."""
+        if X is None:
+            return max(self.total - float(self.values.sum()), 0.0) / self.weight
+        points = read_points(model, X, self.kernel, reset=False)
+        sides = np.column_stack([self.dual, self.centre])
+        found = self.kernel.times(points, self.points, sides)
+        T = found[:, :-1] - self.offset
+        inner = float(self.centre @ self.kernel.times(self.points, self.points, self.centre[:, None])[:, 0])
+        away = self.kernel.diag(points) - 2.0 * found[:, -1] + inner
+        return float(np.maximum(away - (T**2).sum(axis=1), 0.0).mean())
+
+
+def read_points(model: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
+    """Points of the kernel; tables are checked for their columns as everywhere."""
+    if isinstance(X, Rows):
+        X = X.collect().X
+    if is_table(X):
+        validate_data(model, X, skip_check_array=True, reset=reset)
+        if reset:
+            model.n_features_in_ = vectors(X).d
+    elif reset and hasattr(model, "n_features_in_"):
+        del model.n_features_in_
+    return kernel.points(X)
+
+
+def kernel_axes(model: Any, X: Any, wanted: Any, sample_weight: Any) -> KernelAxes:
+    """Fit: `wanted` as in `PCA`."""
+    weight = None
+    if isinstance(X, Rows):
+        if sample_weight is not None:
+            raise ValueError("These rows bring their own weights: give sample_weight to gm.scan.")
+        block = X.collect()
+        X, weight = block.X, block.weight
+    if sample_weight is not None:
+        weight = point_weights(X, sample_weight)
+    kernel = kernel_of(model.kernel).fitted(X, weight)
+    refuse_invalid(kernel, X)
+    points = read_points(model, X, kernel, reset=True)
+    inputs = vectors(X) if is_table(X) and not is_matrix(kernel) else points if isinstance(points, Vectors) else None
+    if weight is not None and not weight.all():
+        used = np.flatnonzero(weight)
+        points, weight = alone(points[used]), weight[used]
+        inputs = None if inputs is None else Vectors(inputs.X[used])
+    n = len(points)
+    if isinstance(wanted, int) and wanted > n:
+        raise ValueError(f"n_components is {wanted}, and {n} rows have at most {n} components.")
+    if wanted == "auto" and inputs is None:
+        raise ValueError(
+            f'n_components="auto" compares the points with scrambled columns, and those of {kernel!r} have none: give '
+            "a number, or a share of the variance such as 0.9."
+        )
+    if model.rank is not None:
+        rank = min(whole("rank", model.rank, low=1), n)
+        return _by_landmarks(model, kernel, points, inputs, weight, wanted, rank)
+    return _by_matrix(model, kernel, points, inputs, weight, wanted)
+
+
+class _Centred:
+    """√w (K − means) √w of a kernel matrix, by its products: the matrix stays as it is."""
+
+    def __init__(self, K: Floats, weight: Floats | None) -> None:
+        n = len(K)
+        self.K = K
+        self.weight = np.ones(n) if weight is None else weight
+        self.sum = float(self.weight.sum())
+        self.share = self.weight / self.sum
+        self.root = np.sqrt(self.weight)[:, None]
+        self.side = matrix_times(K)(self.share[:, None])[:, 0]
+        self.middle = float(self.share @ self.side)
+        self.total = max(float(self.weight @ np.diagonal(K)) - self.sum * self.middle, 0.0)
+
+    def times(self, Q: Floats) -> Floats:
+        Q = self.root * Q
+        Q -= self.share[:, None] * Q.sum(axis=0)
+        Y = matrix_times(self.K)(Q)
+        Y -= self.share @ Y
+        return self.root * Y
+
+    def whole(self) -> Floats:
+        A = self.K - self.side[:, None]
+        A -= self.side
+        A += self.middle
+        A *= self.root
+        A *= self.root.T
+        return 0.5 * (A + A.T)
+
+
+def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
+    """The largest eigenvalues: of few among many by products with the matrix, else by LAPACK."""
+    n = len(centred.K)
+    if n > DENSE and count <= SHARE * n:
+        found = krylov(centred.times, n, count, tol=1e-10, seed=seed, max_products=n)
+        if found.converged:
+            return found
+    return eigen(centred.whole())
+
+
+def _by_matrix(
+    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: Any
+) -> KernelAxes:
+    n = len(points)
+    seed = int(generator(model.random_state).integers(2**31))
+    centred = _Centred(kernel.matrix(points), weight)
+    count = wanted if isinstance(wanted, int) else n if wanted is None else FIRST
+    while True:
+        found = _largest(centred, min(count, n), seed)
+        chosen: int | None = count
+        if isinstance(wanted, float):
+            reached = np.cumsum(np.maximum(found.values, 0.0)) >= wanted * centred.total * (1.0 - 1e-12)
+            chosen = int(reached.argmax()) + 1 if reached.any() else None
+        elif wanted == "auto":
+            chosen = _above_scrambled(kernel, inputs, weight, found, seed)
+        if chosen is not None or count >= n:
+            break
+        count *= 4
+    count = min(chosen or n, len(found.values))
+    values, U = np.maximum(found.values[:count], 0.0), found.vectors[:, :count]
+    residual = centred.times(U) - U * found.values[:count]
+    top = float(values[0])
+    value = float(np.linalg.norm(residual, axis=0).max()) / top if top > 0 else 0.0
+    good = values > n * EPS * top if top > 0 else np.zeros(count, dtype=bool)
+    values = np.where(good, values, 0.0)
+    a = centred.root * U * np.where(good, 1.0 / np.sqrt(np.where(good, values, 1.0)), 0.0)
+    dual = a - centred.share[:, None] * a.sum(axis=0)
+    offset = centred.side @ dual
+    sign = _signs(a)
+    name = "block Krylov" if found.products else "LAPACK"
+    reason = (
+        f"{count} of {n} eigenvectors: products with the matrix, {found.products} columns"
+        if found.products
+        else f"all eigenvectors of {n} × {n} numbers"
+    )
+    return KernelAxes(
+        kernel=kernel,
+        points=points,
+        dual=dual * sign,
+        offset=offset * sign,
+        centre=centred.share,
+        values=values,
+        total=centred.total,
+        n=n,
+        weight=centred.sum,
+        certificate=_certificate(value, values, int(good.sum()), count, "kernel matrix", ""),
+        solver=Solver(name, reason),
+        inputs=inputs,
+    )
+
+
+def _by_landmarks(
+    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: Any, rank: int
+) -> KernelAxes:
+    """From the rows of a factor K ≈ F Fᵀ: an ordinary table."""
+    n = len(points)
+    target = None if weight is None else MemoryRows(np.zeros((n, 1)), None, weight)
+    chosen: Pivots
+    if n * rank > MOST_CELLS:
+        chosen = sampled_pivots(kernel, points, rank)
+        rows: Rows = landmark_rows(chosen, points, target)
+    else:
+        chosen, F = pivots(kernel, points, rank)
+        rows = MemoryRows(F, None, weight)
+    seed = int(generator(model.random_state).integers(2**31))
+    with single_threaded_blas():
+        found = principal(rows, None, "moments", seed)
+    known = found.most
+    if isinstance(wanted, int):
+        if wanted > rows.d:
+            raise ValueError(f"n_components is {wanted}, and {rows.d} landmarks have at most {rows.d} components.")
+        count = wanted
+    elif isinstance(wanted, float):
+        count = int((np.cumsum(found.values[:known]) < wanted * found.total * (1.0 - 1e-12)).sum()) + 1
+    elif wanted == "auto":
+        assert inputs is not None
+        null = np.zeros(known)
+        for k in range(SCRAMBLES):
+            mixed = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
+            other = principal(MemoryRows(pivots(kernel, mixed, rank)[1], None, weight), None, "moments", seed)
+            size = min(known, len(other.values))
+            null[:size] = np.maximum(null[:size], other.values[:size])
+        count = max(_leading(found.values[:known] > null), 1)
+    else:
+        count = rows.d
+    found = found.first(min(count, rows.d))
+    axes, values = found.axes[:count], np.ldexp(found.values[:count], 2 * found.exponent)
+    used = alone(chosen.points)
+    return KernelAxes(
+        kernel=kernel,
+        points=used,
+        dual=chosen.dual(np.ascontiguousarray(axes.T)),
+        offset=axes @ found.mean,
+        centre=chosen.dual(found.mean[:, None])[:, 0],
+        values=values,
+        total=float(np.ldexp(found.total, 2 * found.exponent)),
+        n=n,
+        weight=found.weight,
+        certificate=_certificate(
+            found.residual, values, found.rank, count, "landmarks", f"{chosen.left:.2g} of the trace is left out."
+        ),
+        solver=Solver("landmarks", f"{len(chosen.index)} rows stand for all {n}"),
+        inputs=None if inputs is None else Vectors(inputs.X[chosen.index]),
+    )
+
+
+def _above_scrambled(
+    kernel: Kernel, inputs: Vectors | None, weight: Floats | None, found: Eigen, seed: int
+) -> int | None:
+    """Leading eigenvalues above those of the points with scrambled columns; None if all that are known are."""
+    assert inputs is not None
+    null = np.zeros(len(found.values))
+    for k in range(SCRAMBLES):
+        mixed = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
+        other = _largest(_Centred(kernel.matrix(kernel.points(mixed.X)), weight), len(null), seed)
+        null = np.maximum(null, other.values[: len(null)])
+    count = _leading(found.values > null)
+    return None if count == len(null) < len(inputs) - 1 else max(count, 1)
+
+
+def _leading(above: NDArray[np.bool_]) -> int:
+    return len(above) if above.all() else int(above.argmin())
+
+
+def _signs(a: Floats) -> Floats:
+    size = np.abs(a)
+    where = (size >= (1.0 - 1e-6) * size.max(axis=0)).argmax(axis=0)
+    return np.where(a[where, np.arange(a.shape[1])] < 0, -1.0, 1.0)
+
+
+def _certificate(value: float, values: Floats, rank: int, count: int, through: str, note: str) -> Certificate:
+    if rank < count:
+        note = f"The features vary in {rank} directions: {count - rank} of {count} components have variance 0. {note}"
+    kept = values[values > 0]
+    return Certificate(
+        kind="eigen-residual",
+        value=value,
+        tolerance=TOLERANCE,
+        holds=value <= TOLERANCE,
+        rank=rank,
+        condition=float(np.sqrt(kept[0] / kept[-1])) if len(kept) else 1.0,
+        through=through,
+        note=note.strip(),
+    )

@@ -1,0 +1,1 @@
+"""The structures: points, lines, planes, circles, ellipses, densities."""

@@ -1,0 +1,262 @@
+"""`Divisive`: clusters split from the top down."""
+
+import heapq
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from gramian._core import validation
+from gramian._core.numerics.small_tables import is_small
+from gramian.rows import Rows
+from gramian.rows.feature_names import fit_rows, new_rows
+from gramian.solvers.certificate import Certificate, Solver
+from gramian.structures.components.base import refuse_unusable
+from gramian.structures.components.point import Point
+from gramian.structures.hierarchy.agglomerative import means_of
+from gramian.structures.hierarchy.linkage import in_range
+from gramian.structures.hierarchy.tree import ClusterTree, count_at, widest_gap
+from gramian.warnings import ConvergenceWarning, warn_user
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SPLITS = ("kmeans", "principal")
+LEAVES = 4096  # unless more are asked for
+ROUNDS = 300  # of two means in one split
+TOLERANCE = 1e-9
+
+
+class Divisive(ClusterTree):
+    """Clusters split from the top down: at first all rows are one, and the split that lowers Σ w ‖x − c‖² most is made.
+
+    Every cluster is split by a plane. With `split="principal"` it is the best of those across the direction of largest
+    spread; with `"kmeans"` (bisecting k-means) two means start from there and move until no row changes sides. Nothing
+    is random.
+
+    Each row is visited once a level: about O(n d log n) times the rounds of two means, and no distances are kept.
+
+    Parameters
+    ----------
+    n_clusters : int, "auto" or None
+        "auto" as in `Agglomerative`: the widest relative gap of the heights. None beside `height`.
+    split : "kmeans" or "principal"
+    height : float, optional
+        Splits above this height are made, instead of a number of clusters.
+    max_leaves : int, optional
+        Clusters at which splitting ends; by default no two rows that differ are left together, up to 4096 leaves.
+
+    Attributes
+    ----------
+    merges_ : array (m − 1, 4)
+        The tree of m leaves in SciPy's form, as if the splits had been undone from the last; leaves are counted in the
+        order of their first rows, and the last column has the rows inside.
+    heights_ : array (m − 1,)
+        √(2 Δ), where Δ is what the split takes from the objective, or the least of the splits before it: the scale of
+        Ward's method.
+    labels_, n_clusters_, cut_height_
+        Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
+    centers_ : array (k, d)
+    structures_ : list of k points
+    objective_ : float
+        Σ w ‖x − c‖² of the clusters.
+    history_ : list of (splits made, objective, height)
+    certificate_, solver_
+        The certificate compares the objective, computed from the labels, with what the splits said they took.
+
+    Examples
+    --------
+    >>> import gramian as gm
+    >>> X = [[0.0], [0.1], [1.0], [1.2], [9.0]]
+    >>> model = gm.Divisive(3).fit(X)
+    >>> model.labels_, model.cut(2), model.predict([[0.4], [7.0]])
+    (array([0, 0, 1, 1, 2]), array([0, 0, 0, 0, 1]), array([0, 2]))
+    """
+
+    centers_: Floats
+    structures_: list[Point]
+    history_: list[tuple[int, float, float]]
+
+    def __init__(
+        self,
+        n_clusters: Any = 2,
+        *,
+        split: str = "kmeans",
+        height: float | None = None,
+        max_leaves: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.split = split
+        self.height = height
+        self.max_leaves = max_leaves
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Divisive":
+        """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
+        k, height, auto = self._asked()
+        validation.choice("split", self.split, SPLITS)
+        most = None if self.max_leaves is None else validation.whole("max_leaves", self.max_leaves, low=1)
+        given, weight = self._read(X, sample_weight)
+        counted = np.arange(len(given)) if weight is None else np.flatnonzero(weight)
+        self._weight = None if weight is None else weight[counted]
+        n = len(counted)
+        self._refuse_more(k, n)
+        if most is not None and k is not None and k > most:
+            raise ValueError(f"n_clusters is {k} and max_leaves is {most}: let the tree have at least {k} leaves.")
+        scaled, self._exponent = in_range(given if n == len(given) else given[counted])
+        total = np.ones(n) if self._weight is None else self._weight
+        self._shift = np.average(scaled, axis=0, weights=total)
+        self._grow(scaled - self._shift, total, max(LEAVES, k or 0) if most is None else most)
+        self._leaf = np.full(len(given), -1)
+        self._leaf[counted] = self._leaf_of
+        self._left_out = given[self._leaf < 0]
+        self._rows = given if n == len(given) else given[counted]
+        m = len(self.merges_) + 1
+        if auto:
+            k = widest_gap(self.heights_)
+        elif height is not None:
+            k = count_at(self.heights_, height)
+        assert k is not None
+        if k > m:
+            warn_user(
+                f"n_clusters is {k}, and only {m} of the {n} rows are distinct: there are {m} clusters.",
+                ConvergenceWarning,
+            )
+        self._cut_at(min(k, m))
+        self._describe(self._rows, total)
+        return self
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
+        rows = fit_rows(self, X, sample_weight)
+        return _dense(rows), rows.collect().weight
+
+    def _grow(self, X: Floats, weight: Floats, most: int) -> None:
+        """Split until there are so many leaves, or none can be split; the best split first."""
+        loops = _loops(X)
+        means = self.split == "kmeans"
+        waiting: list[Any] = []
+
+        def consider(index: Ints, parent: int, side: int) -> None:
+            normal = np.empty(X.shape[1])
+            threshold, drop, low, high = loops.bisect(X, weight, index, means, ROUNDS, normal)
+            heapq.heappush(waiting, (-drop, int(index[0]), index, parent, side, (normal, threshold, low, high)))
+
+        everything = np.arange(len(X))
+        consider(everything, -1, 0)
+        splits: list[tuple[Floats, float, float, int]] = []
+        children: list[list[int]] = []
+        while len(waiting) < most and waiting[0][0] < 0:
+            drop, _, index, parent, side, (normal, threshold, low, high) = heapq.heappop(waiting)
+            number = len(splits)
+            splits.append((normal, threshold, -drop, len(index)))
+            children.append([0, 0])
+            if parent >= 0:
+                children[parent][side] = number
+            consider(low, number, 0)
+            consider(high, number, 1)
+        m = len(waiting)
+        self._leaf_of = np.empty(len(X), dtype=np.int64)
+        for leaf, (_, _, index, parent, side, _) in enumerate(sorted(waiting, key=lambda each: each[1])):
+            self._leaf_of[index] = leaf
+            if parent >= 0:
+                children[parent][side] = ~leaf
+        self._below = np.array(children, dtype=np.int64).reshape(-1, 2)
+        self._normals = np.array([normal for normal, *_ in splits]).reshape(-1, X.shape[1])
+        self._thresholds = np.array([threshold for _, threshold, _, _ in splits])
+        drops = np.array([drop for _, _, drop, _ in splits])
+        left = loops.spread(X, weight, everything) - np.append(0.0, np.cumsum(drops))
+        heights = np.ldexp(np.sqrt(2.0 * np.minimum.accumulate(drops)), self._exponent)
+        self._left = np.maximum(left, 0.0)
+        objectives = self._in_units(self._left)
+        steps = zip(objectives.tolist(), [np.inf, *heights.tolist()], strict=True)
+        self.history_ = [(s, value, height) for s, (value, height) in enumerate(steps)]
+        nodes = np.sort(np.where(self._below < 0, ~self._below, 2 * m - 2 - self._below), axis=1)
+        sizes = np.array([size for *_, size in splits])
+        self.merges_ = np.column_stack([nodes, heights, sizes]).astype(np.float64)[::-1].reshape(-1, 4).copy()
+        self.heights_ = self.merges_[:, 2]
+
+    def _in_units(self, squares: Any) -> Any:
+        return np.ldexp(squares, 2 * self._exponent)
+
+    def _describe(self, X: Floats, weight: Floats) -> None:
+        labels = self.labels_[self._leaf >= 0]
+        scaled = np.ldexp(X, -self._exponent)
+        centers = means_of(scaled, labels, weight, self.n_clusters_)
+        self.centers_ = np.ldexp(centers, self._exponent)
+        self.structures_ = [Point().through(center) for center in self.centers_]
+        objective = float(weight @ ((scaled - centers[labels]) ** 2).sum(axis=1))
+        self.objective_ = float(self._in_units(objective))
+        start, said = float(self._left[0]), float(self._left[self.n_clusters_ - 1])
+        value = abs(objective - said) / start if start > 0 else 0.0
+        self.certificate_ = SplitCertificate(
+            "error of the objective", value, TOLERANCE, value <= TOLERANCE, None, None, f"{self.split} splits"
+        )
+        how = "two means from" if self.split == "kmeans" else "the best cut across"
+        self.solver_ = Solver(f"{self.split} splits", f"{how} the principal direction of the cluster that gains most")
+
+    def predict(self, X: Any) -> Ints:
+        """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""
+        check_is_fitted(self)
+        return self._assigned(_dense(new_rows(self, X)), self._nodes)
+
+    def score_samples(self, X: Any) -> Floats:
+        """−1 times the squared distance of each row from the centre of its cluster."""
+        check_is_fitted(self)
+        return self._scored(_dense(new_rows(self, X)))
+
+    def _fit_scores(self) -> tuple[Floats, Floats | None]:
+        return self._of_all(self._scored(self._rows), self._scored(self._left_out))
+
+    def _scored(self, X: Floats) -> Floats:
+        if not len(X):
+            return np.zeros(0)
+        away = np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self._nodes)]
+        return -np.asarray(self._in_units((away**2).sum(axis=1)))
+
+    def _table(self) -> Floats:
+        return self._rows
+
+    def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
+        return self._assigned(self._left_out, nodes)
+
+    def _assigned(self, X: Floats, nodes: Ints) -> Ints:
+        m = len(self.merges_) + 1
+        label = np.full(2 * m - 1, -1)
+        label[nodes] = np.arange(len(nodes))
+        if m == 1:
+            return np.zeros(len(X), dtype=np.int64)
+        below = np.where(self._below < 0, ~label[np.minimum(~self._below, m - 1)], self._below)
+        ends = label[2 * m - 2 - np.arange(m - 1)]
+        Z = np.ldexp(X, -self._exponent) - self._shift
+        return np.asarray(_loops(Z).descend(Z, self._normals, self._thresholds, below, ends))
+
+
+class SplitCertificate(Certificate):
+    """How far the objective of the labels is from what the splits say is left of it."""
+
+    def __str__(self) -> str:
+        verdict = "within" if self.holds else "beyond"
+        return (
+            f"{self.kind} {self.value:.3g} of the spread of all rows is {verdict} {self.tolerance:.3g}, computed again "
+            f"from the labels, after {self.through}"
+        )
+
+
+def _loops(X: Floats) -> Any:
+    """Those of NumPy for few rows, and compiled ones."""
+    name = "bisection_small" if is_small(X.size) else "bisection"
+    return import_module(f"gramian.structures.hierarchy.{name}")
+
+
+def _dense(rows: Rows) -> Floats:
+    """Finite numbers as an array."""
+    X = rows.collect().X
+    if sp.issparse(X):
+        raise TypeError(
+            "Divisive splits dense rows, and sparse data was passed: give X.toarray(), or gm.Agglomerative, which "
+            "takes sparse rows."
+        )
+    refuse_unusable(rows, missing=False)
+    return np.ascontiguousarray(X, dtype=np.float64)

@@ -1,0 +1,115 @@
+"""Which clusters are merged, and how far apart they were: one door to the loops that find it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.kernels.base import Kernel
+from gramian.kernels.numerics.distances import distances
+from gramian.kernels.points import Vectors
+from gramian.rows import parallel_map
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+METHODS = ("single", "complete", "average", "ward")  # in the order of the compiled loops
+PANEL = 64  # rows of distances at a time
+FEW = 32  # columns up to which differences are no slower than a matrix product
+
+
+class Plain:
+    """Distances between rows of numbers, dense or sparse."""
+
+    def distances(self, A: Any, B: Any) -> Floats:
+        return distances(A, B, np.ones(1))
+
+
+class OfKernel:
+    """Distances between the features of a kernel: √(k(x, x) + k(z, z) − 2 k(x, z))."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def distances(self, A: Any, B: Any) -> Floats:
+        D = self.kernel.diag(A)[:, None] + self.kernel.diag(B) - 2.0 * self.kernel.block(A, B)
+        return np.sqrt(np.maximum(D, 0.0, out=D), out=D)
+
+
+def linkage_of(
+    points: Any,
+    method: str,
+    weight: Floats | None = None,
+    space: Plain | OfKernel | None = None,
+    group: Ints | None = None,
+) -> Floats:
+    """Merges (n − 1, 4) in SciPy's form, heights growing: the clusters merged, their distance, and rows inside.
+
+    Points of the same `group` are equal, whatever rounding says of their distance.
+
+    Single linkage of dense rows is a minimum spanning tree, and Ward's method needs only centroids: neither keeps
+    distances. The others, and all of sparse rows or in a kernel's features, keep one n × n matrix.
+    """
+    n = len(points)
+    if n == 1:
+        return np.empty((0, 4))
+    from gramian.structures.hierarchy.nn_chain_small import loop
+
+    space = Plain() if space is None else space
+    weight = np.ones(n) if weight is None else weight
+    dense = isinstance(space, Plain) and isinstance(points, Vectors) and not points.is_sparse
+    exponent = 0
+    if dense:
+        X, exponent = in_range(points.X)
+        points = Vectors(X)
+    if dense and method == "single":
+        pairs, heights = loop("spanning_tree", n)(X)
+    elif dense and method == "ward":
+        pairs, heights = loop("ward_chain", n)(X, weight)
+    else:
+        D = _matrix(points, space)
+        if group is not None and len(starts := np.unique(group, return_index=True)[1]) < n:
+            for i in np.setdiff1d(np.arange(n), starts):
+                D[i, group == group[i]] = D[group == group[i], i] = 0.0
+        if method == "ward":
+            for i in range(n):
+                D[i] *= D[i] * (2.0 * weight[i] * weight / (weight[i] + weight))
+        pairs, heights = loop("matrix_chain", n)(D, weight, METHODS.index(method))
+    order = np.argsort(heights, kind="stable")
+    merges: Floats = loop("in_order", n)(pairs[order], np.ldexp(heights[order], exponent), n)
+    return merges
+
+
+def in_range(X: Floats) -> tuple[Floats, int]:
+    """Rows times a power of two where their squares would leave the range of numbers, and its exponent."""
+    largest = float(np.abs(X).max(initial=0.0))
+    exponent = int(np.frexp(largest)[1])
+    if abs(exponent) < 200:  # fourth powers stay in range
+        return np.ascontiguousarray(X), 0
+    return np.ascontiguousarray(np.ldexp(X, -exponent)), exponent
+
+
+def _matrix(points: Any, space: Plain | OfKernel) -> Floats:
+    from gramian.structures.hierarchy.nn_chain_small import loop
+
+    n = len(points)
+    distance_rows = loop("distance_rows", n)
+    D = np.empty((n, n))
+    by_differences = isinstance(space, Plain) and not points.is_sparse and points.d <= FEW
+    columns = np.ascontiguousarray(points.X.T) if by_differences else None
+
+    def panel(start: int) -> None:
+        part = D[start : start + PANEL]
+        if by_differences:
+            distance_rows(points.X, columns, start, part)
+        else:
+            part[:] = space.distances(points[start : start + PANEL], points)
+
+    parallel_map(panel, range(0, n, PANEL))
+    if not by_differences:
+        for start in range(0, n, 1024):  # a product of i with j need not round as that of j with i
+            rows = slice(start, start + 1024)
+            D[rows, start:] = np.maximum(D[rows, start:], D[start:, rows].T)
+            D[start:, rows] = D[rows, start:].T
+    np.fill_diagonal(D, 0.0)
+    return D

@@ -1,0 +1,1 @@
+"""The loop of clustering: initialisation, assignment, refitting, restarts."""
