@@ -100,7 +100,7 @@ def test_reaches_the_lasso(step):
             continue  # its columns keep their units, for which other steps are too long or grow too slowly
         task = Problem(gm.scan(X, y), L.Squared(), penalty, 0.3)
         found = solve(descent(step, L.Squared()), task, tol=1e-5 if known else 1e-7)
-        coef, intercept = task.outside(found.theta)
+        coef, intercept = task.to_original(found.theta)
         assert found.converged
         assert np.allclose(coef[:, 0] * SCALES, exact.coef_ * SCALES, atol=1e-5)
         assert np.array_equal(coef[:, 0] == 0, exact.coef_ == 0)
@@ -121,7 +121,7 @@ def test_bounds_against_scipy(step):
 
     bounds = [*zip(-0.1 * SCALES, 0.4 * SCALES, strict=True), (None, None)]
     exact = so.minimize(objective, np.zeros(5), bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
-    coef, _ = task.outside(found.theta)
+    coef, _ = task.to_original(found.theta)
     assert found.converged
     assert found.value == pytest.approx(exact.fun, abs=1e-9)
     assert coef.min() >= -0.1
@@ -133,7 +133,7 @@ def test_bounds_against_scipy(step):
 def test_groups_satisfy_their_conditions(step):
     task = problem(L.Squared(), P.GroupL1((0, 0, 1, 1)), 1.5, scales=np.ones(4))
     found = solve(descent(step, L.Squared(), tol=1e-9), task)
-    coef, intercept = task.outside(found.theta)
+    coef, intercept = task.to_original(found.theta)
     X, y = task.rows.X, task.rows.y[:, 0]
     gradient = -2 * X.T @ (y - X @ coef[:, 0] - intercept) / len(y)
     zero = []
@@ -253,7 +253,7 @@ def test_weights_are_repetition():
         X, y = (np.repeat(part, weight.astype(int), axis=0) for part in (weighted.rows.X, weighted.rows.y))
         repeated = Problem(gm.scan(X, y[:, 0]), L.Logistic(), P.L2(), 0.1)
         one, two = (solve(descent(step, L.Logistic(), tol=1e-7), task) for task in (weighted, repeated))
-        for a, b in zip(weighted.outside(one.theta), repeated.outside(two.theta), strict=True):
+        for a, b in zip(weighted.to_original(one.theta), repeated.to_original(two.theta), strict=True):
             assert np.allclose(a, b, rtol=1e-6, atol=1e-8)
 
 
@@ -262,7 +262,7 @@ def test_sparse_is_dense_and_frames_are_arrays():
         solver = GradientDescent(step, tol=1e-7, max_iter=20_000)
         kinds = (np.asarray, sp.csr_array, pd.DataFrame)
         tasks = [problem(L.Squared(), alpha=0.1, change=change, scales=np.ones(4)) for change in kinds]
-        answers = [task.outside(solve(solver, task).theta) for task in tasks]
+        answers = [task.to_original(solve(solver, task).theta) for task in tasks]
         for coef, intercept in answers[1:]:
             assert np.allclose(coef, answers[0][0], atol=1e-5)
             assert np.allclose(intercept, answers[0][1], atol=1e-4)
@@ -379,7 +379,7 @@ def test_pegasos_is_the_textbooks_in_the_units_of_the_data():
     for t in range(1, 31):
         missed = y * (X @ w) < 1
         w = (1 - 1 / t) * w + (missed * y) @ X / len(y) / (2 * alpha * t)
-    assert np.allclose(task.outside(found.theta)[0][:, 0], w, rtol=1e-9)
+    assert np.allclose(task.to_original(found.theta)[0][:, 0], w, rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", [L.Hinge(), L.Absolute()], ids=["hinge", "absolute"])
@@ -476,7 +476,7 @@ def test_rows_without_weight_are_not_there():
         solver = StochasticGradient(8, rule=rule, epochs=3)
         whole = Problem(gm.scan(X, y, sample_weight=weight), L.Logistic(), P.L2(), 0.01)
         less = Problem(gm.scan(X[some], y[some]), L.Logistic(), P.L2(), 0.01)
-        one, two = (task.outside(solve(solver, task, tol=0.0).theta)[0] for task in (whole, less))
+        one, two = (task.to_original(solve(solver, task, tol=0.0).theta)[0] for task in (whole, less))
         assert np.allclose(one, two, rtol=1e-9)
 
 
@@ -518,7 +518,7 @@ def test_sparse_frames_and_single_precision():
     answers = []
     for change in (np.asarray, pd.DataFrame, lambda X: X.astype(np.float32), np.asfortranarray):
         task = problem(L.Logistic(), change=change)
-        answers.append(task.outside(solve(StochasticGradient(16, epochs=5), task, tol=0.0).theta)[0][:, 0] * SCALES)
+        answers.append(task.to_original(solve(StochasticGradient(16, epochs=5), task, tol=0.0).theta)[0][:, 0] * SCALES)
     for other in answers[1:]:
         assert np.allclose(other, answers[0], atol=1e-5)
     X, f, rng = table(n=300)

@@ -264,7 +264,7 @@ def test_posterior_in_any_units(outputs):
     d, X = 4, rng.standard_normal((9, 4)) * [1e-3, 1.0, 50.0, 2.0] + [0.0, 3.0, -20.0, 1.0]
     root = rng.standard_normal((outputs, d + 1, 7))
     ours = av.Posterior(np.array([0.1, 3.0, -20.0, 0.0]), np.array([1e3, 1.0, 0.02, 0.5]), root)
-    M = ours.outside().matrix
+    M = ours.to_original().matrix
     one = np.column_stack([X, np.ones(9)])
     direct = np.array([[[a @ M[i : i + d + 1, j : j + d + 1] @ a for j in range(0, len(M), d + 1)]
                         for i in range(0, len(M), d + 1)] for a in one])  # fmt: skip
@@ -273,15 +273,15 @@ def test_posterior_in_any_units(outputs):
     many = rows(np.tile(X, (300, 1)))
     np.testing.assert_allclose(ours.covariance(many)[-9:], direct, rtol=1e-9)
     if outputs == 1:
-        again = av.Posterior.inside(ours.outside())
+        again = av.Posterior.to_standardized(ours.to_original())
         np.testing.assert_allclose(again.covariance(rows(X)), direct, rtol=1e-7)
 
 
 def test_posterior_of_covariances_without_rank():
-    flat = av.Posterior.inside(Covariance(np.zeros((3, 3)), 1, "none"))
+    flat = av.Posterior.to_standardized(Covariance(np.zeros((3, 3)), 1, "none"))
     np.testing.assert_array_equal(flat.covariance(rows(np.ones((2, 2)))), 0.0)
     x = np.array([1.0, -2.0, 0.0])
-    thin = av.Posterior.inside(Covariance(np.outer(x, x), 1, "none"))
+    thin = av.Posterior.to_standardized(Covariance(np.outer(x, x), 1, "none"))
     np.testing.assert_allclose(thin.covariance(rows([[1.0, 0.0], [2.0, 1.0]]))[:, 0, 0], [1.0, 0.0], atol=1e-12)
     H = np.diag([4.0, 0.0, 1e-8])
     np.testing.assert_allclose(inverse_root(H) @ inverse_root(H).T, np.diag([0.25, 0.0, 1e8]))

@@ -21,7 +21,7 @@ from gramian.objective.penalties import L2
 from gramian.objective.problem import Problem
 from gramian.rows import Block, Computed, scan
 from gramian.solvers.base import run
-from gramian.solvers.nonsmooth.smoothed_newton import KinkNewton
+from gramian.solvers.nonsmooth.smoothed_newton import SmoothedNewton
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
 from gramian.solvers.solve import fit_problem
 
@@ -203,7 +203,7 @@ def test_the_gap_of_a_round_kink_is_no_less_than_the_distance_to_the_optimum(see
     problem, whole = kinked(Hinge(), seed, weighted=True, intercept=False)
     best = fit_problem(whole, solver="interior").value
     seen = []
-    run(KinkNewton(), LandmarkProblem.of(problem), max_iter=100, tol=1e-9, callbacks=[lambda _, s: seen.append(s)])
+    run(SmoothedNewton(), LandmarkProblem.of(problem), max_iter=100, tol=1e-9, callbacks=[lambda _, s: seen.append(s)])
     assert len(seen) > 3
     for state in seen:
         assert state.value >= best * (1 - 1e-9)
@@ -219,7 +219,7 @@ def test_few_rows_are_left_for_the_interior_point(loss):
     f = X @ rng.standard_normal(5)
     y = np.where(f + rng.standard_normal(20_000) > 0, 1.0, -1.0) if loss.targets == "signs" else f + rng.random(20_000)
     problem = Problem(scan(X, y), loss, L2(), 1e-4)
-    state = run(KinkNewton(), problem, problem.zero(), max_iter=200, tol=1e-12)
+    state = run(SmoothedNewton(), problem, problem.zero(), max_iter=200, tol=1e-12)
     assert state.more["few"]
     assert state.more["settled"]
     assert state.measure < 1e-2

@@ -154,8 +154,8 @@ def test_leave_one_out_of_weights_of_any_size(intercept):
         np.testing.assert_allclose(scores.mean, expected, rtol=1e-9)
         some = np.flatnonzero(weight)
         used, target, F = weight[some], y[some, None], RBF(1.0)(Z[some], Z[:9])
-        by_matrix = KernelPath(target, used, intercept, K=F @ F.T).missed(np.array(alphas))
-        by_factor = KernelPath(target, used, intercept, F=F).missed(np.array(alphas))
+        by_matrix = KernelPath(target, used, intercept, K=F @ F.T).loo_residuals(np.array(alphas))
+        by_factor = KernelPath(target, used, intercept, F=F).loo_residuals(np.array(alphas))
         np.testing.assert_allclose(by_factor, by_matrix, rtol=1e-6, atol=1e-8)
 
 

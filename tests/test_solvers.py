@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 import gramian as gm
 from gramian.objective.losses import Loss
 from gramian.objective.losses.classification import SoftMargin
-from gramian.objective.penalties import Parts, Penalty
+from gramian.objective.penalties import Penalty, PenaltyTerms
 from gramian.objective.problem import Problem
 from gramian.solvers import (
     ColumnDescent,
@@ -32,8 +32,8 @@ from gramian.solvers import (
 )
 from gramian.solvers.base import run
 from gramian.solvers.choose import choose
-from gramian.solvers.nonsmooth.active_rows import NearRows
-from gramian.solvers.nonsmooth.row_space import TurnedInterior
+from gramian.solvers.nonsmooth.active_rows import ActiveRowsInteriorPoint
+from gramian.solvers.nonsmooth.row_space import RowSpaceInteriorPoint
 from gramian.solvers.smooth.newton import solve_spd
 from gramian.solvers.solve import fit_problem
 
@@ -75,8 +75,8 @@ CASES = {
     "ColumnDescent": (ColumnDescent(), L.Logistic(), P.L1()),
     "ColumnDescent, several outputs": (ColumnDescent(), L.Softmax(), P.ElasticNet()),
     "InteriorPoint": (InteriorPoint(), L.Hinge(), P.L2()),
-    "NearRows": (NearRows(), L.Hinge(), P.L2()),
-    "TurnedInterior": (TurnedInterior(), L.Absolute(), P.L2()),
+    "ActiveRowsInteriorPoint": (ActiveRowsInteriorPoint(), L.Hinge(), P.L2()),
+    "RowSpaceInteriorPoint": (RowSpaceInteriorPoint(), L.Absolute(), P.L2()),
     "DualDescent": (DualDescent(), L.Quantile(0.7), P.L2()),
     "LinearProgramme": (LinearProgramme(), L.Absolute(), P.L1()),
     "LinearProgramme, bounds": (LinearProgramme(), L.Absolute(), P.Box(-0.2, 0.3, P.L1())),
@@ -164,7 +164,7 @@ WIDE = {
     "ColumnDescent": (L.Logistic(), P.L1(), 0.03),
     "ColumnDescent, bounds": (L.Squared(), P.NonNegative(P.L1()), 0.1),
     "ColumnDescent, classes": (L.Softmax(), P.L1(), 0.02),
-    "TurnedInterior": (L.Hinge(), P.L2(), 0.02),
+    "RowSpaceInteriorPoint": (L.Hinge(), P.L2(), 0.02),
     "DualDescent": (L.Absolute(), P.L2(), 0.1),
     "InteriorPoint": (L.Absolute(), P.ElasticNet(0.3), 0.1),
 }
@@ -179,11 +179,11 @@ def test_more_columns_than_rows(name, sparse):
     if sparse:
         X = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.1))
     problem = problem_of(X, y, loss, penalty, alpha)
-    wide = getattr(gm.solvers, name.split(",")[0], TurnedInterior)()
+    wide = getattr(gm.solvers, name.split(",")[0], RowSpaceInteriorPoint)()
     narrow = {
         "NewtonCG": Newton(),
         "ColumnDescent": ProximalNewton(),
-        "TurnedInterior": InteriorPoint(),
+        "RowSpaceInteriorPoint": InteriorPoint(),
         "DualDescent": InteriorPoint(),
         "InteriorPoint": InteriorPoint(),
     }[name.split(",")[0]]
@@ -248,7 +248,7 @@ def test_sparse_rows_are_dense_rows(name):
 @case
 def test_any_number_of_threads_gives_the_same_bits(name):
     method, loss, _ = CASES[name]
-    if isinstance(method, LinearProgramme | DualDescent | TurnedInterior | RootDescent | ColumnDescent):
+    if isinstance(method, LinearProgramme | DualDescent | RowSpaceInteriorPoint | RootDescent | ColumnDescent):
         n = 600  # these take the whole table at once
     else:
         n = 35_000  # three blocks
@@ -326,7 +326,7 @@ def test_reweighted_hinge_falls_on_its_smoothed_objective():
     assert fit.certificate.convex is False
 
     def smoothed(theta, near):
-        coef, b = fit.problem.outside(theta)
+        coef, b = fit.problem.to_original(theta)
         hinge = np.maximum(1.0 - y * (X @ coef + b)[:, 0], 0.0)
         return np.sqrt(hinge + near).mean() + ALPHA * penalty.value(coef[:, 0])
 
@@ -335,7 +335,7 @@ def test_reweighted_hinge_falls_on_its_smoothed_objective():
     last = seen[-1][1]
 
     def around(v):
-        return smoothed(fit.problem.inside(v[:4, None], v[4:]), last)
+        return smoothed(fit.problem.to_standardized(v[:4, None], v[4:]), last)
 
     here = np.append(fit.coef[:, 0], fit.intercept)
     better = minimize(around, here, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000})
@@ -439,7 +439,7 @@ def test_hinge_of_all_classes_matches_crammer_singer():
 @case
 def test_too_few_iterations_are_told(name):
     method, loss, penalty = CASES[name]
-    if isinstance(method, LinearProgramme | TurnedInterior | NearRows):
+    if isinstance(method, LinearProgramme | RowSpaceInteriorPoint | ActiveRowsInteriorPoint):
         return  # one step may be the whole of it
     if isinstance(method, GradientDescent):
         method = GradientDescent("line_search", max_iter=1)
@@ -671,9 +671,9 @@ def test_a_kinked_loss_with_a_penalty_known_by_its_prox():
         (L.Logistic(), P.L2(), PowerNewton()),
         (L.Logistic(), P.L2(), ScaleNewton()),
         (L.Logistic(), P.L2(), RootDescent()),
-        (L.Logistic(), P.L2(), TurnedInterior()),
-        (L.Absolute(), P.L1(), TurnedInterior()),
-        (L.Absolute(), P.L1(), NearRows()),
+        (L.Logistic(), P.L2(), RowSpaceInteriorPoint()),
+        (L.Absolute(), P.L1(), RowSpaceInteriorPoint()),
+        (L.Absolute(), P.L1(), ActiveRowsInteriorPoint()),
         (L.Squared(), P.L2(), PerceptronAlgorithm()),
     ],
     ids=repr,
@@ -736,7 +736,7 @@ class Doubled(Penalty):
 
     def parts(self, d):
         none, inf = np.zeros(d), np.full(d, np.inf)
-        return Parts(np.full(d, 2.0), none, (), -inf, inf) if self.known else None
+        return PenaltyTerms(np.full(d, 2.0), none, (), -inf, inf) if self.known else None
 
 
 def test_a_loss_and_a_penalty_of_ones_own():
@@ -750,7 +750,7 @@ def test_a_loss_and_a_penalty_of_ones_own():
     assert "prox" in c.solver.reason
 
 
-@pytest.mark.parametrize("method", [InteriorPoint(), DualDescent(), TurnedInterior()], ids=repr)
+@pytest.mark.parametrize("method", [InteriorPoint(), DualDescent(), RowSpaceInteriorPoint()], ids=repr)
 def test_a_doubled_penalty_is_doubled_in_every_solver(method):
     X, y = table(30, "signs")
     a = fit_problem(problem_of(X, y, L.Hinge(), P.L2(), 0.2), solver=method)
@@ -770,7 +770,7 @@ def test_perceptron_finds_a_separating_line(sparse):
     X, y = X[keep], np.where(side > np.median(side), 1.0, -1.0)[keep]
     problem = problem_of(sp.csr_array(X) if sparse else X, y, L.Perceptron(), P.Zero(), 0.0)
     found = run(PerceptronAlgorithm(), problem, max_iter=2000, tol=0.0)
-    coef, b = problem.outside(found.theta)
+    coef, b = problem.to_original(found.theta)
     assert found.measure == 0.0
     assert (y * (X @ coef + b)[:, 0] > 0).all()
     again = run(PerceptronAlgorithm(), problem, max_iter=2000, tol=0.0)
@@ -785,7 +785,7 @@ def test_perceptron_keeps_the_fewest_mistakes(average):
     found = run(PerceptronAlgorithm(average), problem, max_iter=50, tol=0.0)
     measures = np.array([measure for *_, measure in found.history])
     assert (np.diff(measures) <= 0).all()
-    coef, b = problem.outside(found.theta)
+    coef, b = problem.to_original(found.theta)
     wrong = y * (X @ coef + b)[:, 0] <= 0
     np.testing.assert_allclose(found.measure, w @ wrong / w.sum(), rtol=1e-12)
 
@@ -821,7 +821,7 @@ def test_rows_near_the_kink_decide_in_any_table(loss, seed):
     weight = rng.integers(0, 3, len(X)).astype(float)
     weight[np.argmin(y)] = weight[np.argmax(y)] = 1.0
     problem = problem_of(X, y, loss, P.L2(), 10.0 ** rng.uniform(-8, 1), weight=weight)
-    found, expected = fit_problem(problem, solver=NearRows()), fit_problem(problem, solver="interior")
+    found, expected = fit_problem(problem, solver=ActiveRowsInteriorPoint()), fit_problem(problem, solver="interior")
     assert found.certificate.holds
     assert found.value == pytest.approx(expected.value, rel=1e-7, abs=1e-9)
 

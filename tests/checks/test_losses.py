@@ -8,7 +8,7 @@ from scipy.optimize import minimize, minimize_scalar
 import gramian as gm
 from checks.members import members
 from gramian.objective.losses import RootHinge
-from gramian.objective.losses.base import Kinked, Loss, Scaled
+from gramian.objective.losses.base import Loss, PiecewiseLinear, Scaled
 
 VARIANTS = {
     "Power": [{"p": p} for p in (1.0, 2.0, 3.5)],
@@ -107,7 +107,7 @@ def test_conjugate_of_several_classes(loss):
     assert loss.conjugate(np.array([0.0]), np.array([[0.5, 0.5, 0.5]]))[0] == np.inf
 
 
-@pytest.mark.parametrize("loss", [loss for loss in ONE if isinstance(loss, Kinked)], ids=repr)
+@pytest.mark.parametrize("loss", [loss for loss in ONE if isinstance(loss, PiecewiseLinear)], ids=repr)
 def test_kinks_have_the_middle_slope_and_a_bounded_dual(loss):
     y = targets(loss)
     at, low, high = loss.kink(y)

@@ -10,10 +10,10 @@ from scipy.optimize import lsq_linear, minimize
 import gramian as gm
 from checks.members import members, public_classes
 from gramian.objective.losses import Huber, MultiHinge, Power, RootHinge
-from gramian.objective.losses.base import Kinked, Loss, Scaled
+from gramian.objective.losses.base import Loss, PiecewiseLinear, Scaled
 from gramian.objective.penalties import Penalty
 from gramian.objective.problem import Problem
-from gramian.solvers.base import Method, run
+from gramian.solvers.base import Solver, run
 from gramian.solvers.choose import choose, plain
 from gramian.solvers.solve import certified, fit_problem
 
@@ -176,10 +176,10 @@ def proof(loss, penalty, alpha, X, y, weight, coef, b, dual=None):
     columns = np.column_stack([np.ones(len(y))] * intercept + [Z / unit]) * share[:, None]
     held = np.append(np.ones(int(intercept), dtype=bool), ~slopes.loose)
     aim = -np.append(np.zeros(int(intercept)), np.where(slopes.loose, 0.0, slopes.low) / unit)
-    if isinstance(loss, Kinked) and slopes.balls and dual is not None:
+    if isinstance(loss, PiecewiseLinear) and slopes.balls and dual is not None:
         u = dual[: len(y)].reshape(-1)
         room = np.minimum(u - loss.kink(y)[1], loss.kink(y)[2] - u)
-    elif isinstance(loss, Kinked):
+    elif isinstance(loss, PiecewiseLinear):
         u, room = _kinked_slopes(loss, y, f, share, columns, slopes, unit, intercept)
     else:
         u = loss.gradient(y, f)
@@ -193,7 +193,7 @@ def proof(loss, penalty, alpha, X, y, weight, coef, b, dual=None):
     if loose.any():
         shrink = max(shrink, (np.abs(pull) / np.maximum(alpha * parts.l1, 1e-300))[loose].max())
     u, pull = u / shrink, pull / shrink
-    if isinstance(loss, Kinked):
+    if isinstance(loss, PiecewiseLinear):
         _, low, high = loss.kink(y)
         u = np.clip(u, low, high)
     rows = share[used] @ (loss.value(y, f) + loss.conjugate(y, u) - u * f)[used]
@@ -337,7 +337,7 @@ def test_certificate_of_a_smooth_loss_is_what_it_says(loss, penalty):
     parts = penalty.parts(D)
     for group in parts.groups:
         scale[group] = np.ldexp(1.0, int(np.round(np.mean(np.log2(scale[group])))))
-    coef, b = problem.outside(found.theta)
+    coef, b = problem.to_original(found.theta)
     f = (X + 3.0) @ coef + b
     g = loss.gradient(y, f if f.shape[1] > 1 else f[:, 0]).reshape(f.shape)
     S = np.diag(parts.square) if parts.square.ndim == 1 else parts.square
@@ -473,17 +473,17 @@ def test_every_public_solver_is_among_the_checked():
         "ColumnDescent",
         "DualDescent",
         "GradientDescent",
-        "KinkNewton",
-        "NearRows",
+        "SmoothedNewton",
+        "ActiveRowsInteriorPoint",
         "NewtonCG",
         "PerceptronAlgorithm",
         "ScaleSearch",
         "StochasticGradient",
-        "TurnedInterior",
+        "RowSpaceInteriorPoint",
     }
-    public = {kind.__name__ for kind in public_classes(Method)}
+    public = {kind.__name__ for kind in public_classes(Solver)}
     assert public <= chosen | by_hand
-    for kind in public_classes(Method):
+    for kind in public_classes(Solver):
         assert kind.name
         assert kind.unit
         assert kind.__doc__

@@ -14,7 +14,7 @@ LEFT = 52  # room for the labels of a vertical axis, so that charts above each o
 
 
 @dataclass(frozen=True)
-class Look:
+class Theme:
     """Colours of one theme; the palette is told apart by people with any colour vision, and readable as text."""
 
     background: str
@@ -47,7 +47,7 @@ class Look:
 
 
 LOOKS = {
-    "light": Look(
+    "light": Theme(
         background="#ffffff",
         ink="#1b1f24",
         muted="#5c6570",
@@ -55,7 +55,7 @@ LOOKS = {
         faint="#c3c8ce",
         palette=("#0064a8", "#c24a00", "#00935c", "#a45fd6", "#7a0f1e", "#3d2bb8", "#5a6068"),
     ),
-    "dark": Look(
+    "dark": Theme(
         background="#14171c",
         ink="#eceff3",
         muted="#9aa4b1",
@@ -92,7 +92,7 @@ def rows(records: list[dict[str, Any]]) -> Any:
     return {"values": tuple(records)}
 
 
-def finished(parts: list[Any], look: Look) -> Any:
+def finished(parts: list[Any], look: Theme) -> Any:
     """One chart of one or several, one above the other, in this look."""
     chart = parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=28)
     axis = {

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.features.spread import spread_of
-from gramian.objective.penalties import Parts
+from gramian.objective.penalties import PenaltyTerms
 from gramian.rows import Block, Rows
 
 Floats = NDArray[np.float64]
@@ -89,7 +89,7 @@ class _Seen:
         )
 
 
-def coordinates(columns: Columns, parts: Parts | None, intercept: bool) -> tuple[Floats, Floats]:
+def coordinates(columns: Columns, parts: PenaltyTerms | None, intercept: bool) -> tuple[Floats, Floats]:
     """Where each column's zero and unit are: powers of two, so that dividing by them is exact.
 
     Sparse columns keep their zero unless they hardly ever are zero; the columns of a group share their unit, and an

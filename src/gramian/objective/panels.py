@@ -32,7 +32,7 @@ class Table:
 
     # coordinates
 
-    def outside(self, theta: Floats) -> tuple[Floats, Floats]:
+    def to_original(self, theta: Floats) -> tuple[Floats, Floats]:
         """Coefficients (d, m) and intercepts (m,) in the units of the data."""
         coef = theta[:, : self.d] * self.inverse
         constant = self.constant
@@ -50,7 +50,7 @@ class Table:
         """Coefficients (m, d) with those of constant columns as the penalty has them, given the others: zero."""
         return np.where(self.constant, 0.0, coef)
 
-    def inside(self, coef: Floats, intercept: Floats) -> Floats:
+    def to_standardized(self, coef: Floats, intercept: Floats) -> Floats:
         """θ of coefficients (d, m) and intercepts (m,)."""
         theta = np.empty((self.m, self.p))
         theta[:, : self.d] = coef.T * self.scale

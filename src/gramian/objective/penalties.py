@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class PenaltyTerms:
     """What a penalty of d coefficients is made of, as solvers see it: wᵀSw + Σ l1 |w| + Σ over groups + bounds.
 
     Attributes
@@ -63,7 +63,7 @@ class Penalty(ABC):
     def conjugate(self, u: Floats) -> float:
         """sup over w of uᵀw − penalty(w); infinite outside its domain."""
 
-    def parts(self, d: int) -> Parts | None:
+    def parts(self, d: int) -> PenaltyTerms | None:
         """The penalty in pieces, where it is made of these; None leaves solvers the value and the prox."""
         return None
 
@@ -80,9 +80,9 @@ class Separable(Penalty):
         return float(u @ w) - self.value(w) if np.isfinite(w).all() else np.inf
 
 
-def _parts(d: int, square: Any = 0.0, l1: float = 0.0, groups: tuple[Any, ...] = (), low: Any = None) -> Parts:
+def _parts(d: int, square: Any = 0.0, l1: float = 0.0, groups: tuple[Any, ...] = (), low: Any = None) -> PenaltyTerms:
     square = np.full(d, square) if np.ndim(square) == 0 else np.asarray(square, dtype=np.float64)
-    return Parts(square, np.full(d, l1), groups, np.full(d, -np.inf), np.full(d, np.inf))
+    return PenaltyTerms(square, np.full(d, l1), groups, np.full(d, -np.inf), np.full(d, np.inf))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Zero(Separable):
         with np.errstate(invalid="ignore"):
             return np.where(u == 0, 0.0, u * np.inf)
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         return _parts(d)
 
 
@@ -126,7 +126,7 @@ class L2(Separable):
     def peak(self, u: Floats) -> Floats:
         return u / 2.0
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         return _parts(d, 1.0)
 
 
@@ -148,7 +148,7 @@ class L1(Separable):
     def peak(self, u: Floats) -> Floats:
         return np.where(np.abs(u) <= 1.0, 0.0, np.copysign(np.inf, u))
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         return _parts(d, l1=1.0)
 
 
@@ -178,7 +178,7 @@ class ElasticNet(Separable):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(left == 0.0, 0.0, left / (2.0 * (1.0 - self.l1_ratio)))
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         return _parts(d, 1.0 - self.l1_ratio, self.l1_ratio)
 
 
@@ -205,7 +205,7 @@ class Tikhonov(Penalty):
         w = np.linalg.pinv(square) @ u
         return float(u @ w) / 4.0 if np.allclose(square @ w, u, atol=1e-10 * np.abs(u).max(initial=0.0)) else np.inf
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         matrix = np.asarray(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != d:
             raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
@@ -264,7 +264,7 @@ class GroupL1(Penalty):
         inside = all(np.linalg.norm(u[g]) <= np.sqrt(len(g)) * (1.0 + 1e-12) for g in self._sets(len(u)))
         return 0.0 if inside else np.inf
 
-    def parts(self, d: int) -> Parts:
+    def parts(self, d: int) -> PenaltyTerms:
         return _parts(d, groups=self._sets(d))
 
 
@@ -310,7 +310,7 @@ class Box(Separable):
     def peak(self, u: Floats) -> Floats:
         return np.clip(self.penalty.peak(u), self.low, self.high)
 
-    def parts(self, d: int) -> Parts | None:
+    def parts(self, d: int) -> PenaltyTerms | None:
         inner = self.penalty.parts(d)
         if inner is None:
             return None
@@ -318,7 +318,7 @@ class Box(Separable):
             if np.ndim(end) > 1 or np.size(end) not in (1, d):
                 raise ValueError(f"{name} of Box has shape {np.shape(end)}; there are {d} columns: one number, or {d}.")
         low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), d).copy() for end in (self.low, self.high))
-        return Parts(inner.square, inner.l1, inner.groups, low, high)
+        return PenaltyTerms(inner.square, inner.l1, inner.groups, low, high)
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ class NonNegative(Separable):
     def peak(self, u: Floats) -> Floats:
         return self._box().peak(u)
 
-    def parts(self, d: int) -> Parts | None:
+    def parts(self, d: int) -> PenaltyTerms | None:
         return self._box().parts(d)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramian.objective.design import Columns, columns_of, coordinates
 from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.panels import Table
-from gramian.objective.penalties import Parts, Penalty
+from gramian.objective.penalties import Penalty, PenaltyTerms
 from gramian.rows import Block, Rows
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,9 @@ class Problem(Table):
         found.rows, found.d, found.p = rows, len(columns), len(columns) + int(self.intercept)
         found.columns = replace(c, mean=c.mean[columns], deviation=c.deviation[columns])
         found.center, found.scale, found.inverse = self.center[columns], self.scale[columns], self.inverse[columns]
-        found.parts = Parts(parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns])
+        found.parts = PenaltyTerms(
+            parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns]
+        )
         return found
 
     def zero(self) -> Floats:
@@ -295,7 +297,7 @@ class Problem(Table):
         gradient = sums.gradient.reshape(self.m, self.p) / weight
         hessian = None if sums.hessian is None else sums.hessian / weight
         if self.parts is None:
-            coef, _ = self.outside(theta)
+            coef, _ = self.to_original(theta)
             rough = self.alpha * sum(self.penalty.value(c) for c in coef.T)
             return Point(theta, value + rough, value, gradient, sums.size / weight, hessian)
         square, slope = self.quadratic(theta)
@@ -311,7 +313,7 @@ class Problem(Table):
         """The whole objective at θ."""
         total = self.rows.sum(self._leaf(theta, 0)).value / self.columns.weight
         if self.parts is None:
-            coef, _ = self.outside(theta)
+            coef, _ = self.to_original(theta)
             return float(total + self.alpha * sum(self.penalty.value(c) for c in coef.T))
         return float(total + self.quadratic(theta)[0] + self.rough(theta))
 
@@ -407,7 +409,7 @@ def smooth(problem: Problem) -> bool:
     return problem.loss.smooth and not joint_scale(problem.loss) and parts is not None and parts.smooth
 
 
-def even(problem: Problem) -> bool:
+def is_ridge(problem: Problem) -> bool:
     """Whether the penalty is a multiple of ‖w‖², and not of zero."""
     parts = problem.parts
     if parts is None or not parts.smooth or parts.square.ndim == 2:

@@ -5,7 +5,7 @@ from gramian._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "gramian.solvers.certificate": ["Certificate", "Solver"],
+        "gramian.solvers.certificate": ["Certificate", "SolverInfo"],
         "gramian.solvers.smooth.column_descent": ["ColumnDescent"],
         "gramian.solvers.smooth.concomitant": ["ScaleNewton", "ScaleSearch"],
         "gramian.solvers.first_order.gradient_descent": ["GradientDescent"],
@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.solvers.nonsmooth.interior_point": ["InteriorPoint"],
         "gramian.solvers.nonsmooth.joint_hinge": ["JointInteriorPoint"],
         "gramian.solvers.nonsmooth.linear_programme": ["LinearProgramme"],
-        "gramian.solvers.nonsmooth.active_rows": ["NearRows"],
+        "gramian.solvers.nonsmooth.active_rows": ["ActiveRowsInteriorPoint"],
         "gramian.solvers.smooth.newton": ["Newton"],
         "gramian.solvers.smooth.newton_cg": ["NewtonCG"],
         "gramian.solvers.first_order.perceptron": ["PerceptronAlgorithm"],
@@ -22,6 +22,6 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.solvers.smooth.reweighted": ["PowerNewton", "Reweighted"],
         "gramian.solvers.nonsmooth.root_hinge": ["RootDescent"],
         "gramian.solvers.first_order.stochastic": ["StochasticGradient"],
-        "gramian.solvers.nonsmooth.row_space": ["TurnedInterior"],
+        "gramian.solvers.nonsmooth.row_space": ["RowSpaceInteriorPoint"],
     },
 )

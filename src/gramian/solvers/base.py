@@ -23,7 +23,7 @@ class State:
     theta: Floats
     value: float
     measure: float
-    stuck: bool = False  # no step makes the objective smaller: what is left is rounding
+    stalled: bool = False  # no step makes the objective smaller: what is left is rounding
     scale: float | None = None  # of the loss, where it is estimated
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -47,17 +47,17 @@ class Outcome:
 Callback = Callable[[int, State], Any]
 
 
-class Method(ABC):
+class Solver(ABC):
     """A solver: says what it can do, begins, steps, and knows when it is done."""
 
     name: ClassVar[str]
     unit: ClassVar[str] = "iterations"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Whether the problem is one it solves."""
         return True
 
-    def toward(self, tol: float) -> "Method":
+    def toward(self, tol: float) -> "Solver":
         """The method where it ends at a tolerance: a step need not be more exact than that asks for."""
         return self
 
@@ -71,7 +71,7 @@ class Method(ABC):
 
     def done(self, state: State, tol: float) -> bool:
         """Whether this is the answer."""
-        return state.measure <= tol or state.stuck
+        return state.measure <= tol or state.stalled
 
     def finish(self, problem: Problem, state: State) -> State:
         """The last state made better where that is cheap."""
@@ -79,7 +79,7 @@ class Method(ABC):
 
 
 def run(
-    method: Method,
+    method: Solver,
     problem: Problem,
     start: Floats | None = None,
     *,

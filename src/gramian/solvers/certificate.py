@@ -95,10 +95,10 @@ def weakness(certificate: Certificate) -> tuple[bool, bool, float]:
 
 
 @dataclass(frozen=True)
-class Solver:
+class SolverInfo:
     """Which solver a fit used, and why.
 
-    >>> print(Solver("Cholesky", "d is small"))
+    >>> print(SolverInfo("Cholesky", "d is small"))
     Cholesky: d is small
     """
 

@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import MultiHinge, Perceptron, RootHinge
 from gramian.objective.losses.regression import Absolute, Huber, Power, StudentT
-from gramian.objective.penalties import Parts
-from gramian.objective.problem import Problem, even, joint_scale, least_scale
+from gramian.objective.penalties import PenaltyTerms
+from gramian.objective.problem import Problem, is_ridge, joint_scale, least_scale
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Method
+from gramian.solvers.base import Solver
 from gramian.solvers.first_order.gradient_descent import GradientDescent
-from gramian.solvers.nonsmooth.active_rows import NearRows
+from gramian.solvers.nonsmooth.active_rows import ActiveRowsInteriorPoint
 from gramian.solvers.nonsmooth.dual_descent import DualDescent
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint
 from gramian.solvers.nonsmooth.linear_programme import LinearProgramme
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.nonsmooth.root_hinge import RootDescent
-from gramian.solvers.nonsmooth.row_space import TurnedInterior
+from gramian.solvers.nonsmooth.row_space import RowSpaceInteriorPoint
 from gramian.solvers.smooth.column_descent import ColumnDescent
 from gramian.solvers.smooth.concomitant import ScaleNewton, ScaleSearch
 from gramian.solvers.smooth.newton import Newton
@@ -36,7 +36,7 @@ WITHOUT_MARGIN = (
     "without a margin the objective is least with no coefficients at all; gm.Perceptron is the algorithm that stops at "
     "the first separating hyperplane"
 )
-NAMES: dict[str, Callable[[], Method]] = {
+NAMES: dict[str, Callable[[], Solver]] = {
     "newton": Newton,
     "newton-cg": NewtonCG,
     "proximal": ProximalNewton,
@@ -48,7 +48,7 @@ NAMES: dict[str, Callable[[], Method]] = {
 }
 
 
-def named(name: Any) -> Method:
+def named(name: Any) -> Solver:
     """The solver of a name."""
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(
@@ -58,9 +58,9 @@ def named(name: Any) -> Method:
     return NAMES[name]()
 
 
-def refuse_unfit(method: Method, problem: Problem) -> None:
+def refuse_unfit(method: Solver, problem: Problem) -> None:
     """Raise where a solver that was asked for cannot do the problem."""
-    if not method.can(problem):
+    if not method.supports(problem):
         raise ValueError(
             f"The solver {method.name!r} cannot do the loss {type(problem.loss).__name__} with the penalty "
             f'{type(problem.penalty).__name__}. Use solver="auto", which takes {choose(problem)[0].name!r}.'
@@ -74,7 +74,7 @@ def plain(problem: Problem) -> Problem:
     return problem
 
 
-def choose(problem: Problem) -> tuple[Method, str]:
+def choose(problem: Problem) -> tuple[Solver, str]:
     """The solver for a problem, and why: the cheapest that supports it, or the primal-dual method for convex pairs.
 
     A loss that is not convex and that no descent supports is refused with what can be done instead.
@@ -90,14 +90,14 @@ def choose(problem: Problem) -> tuple[Method, str]:
             return general(problem)
         return GradientDescent("line_search"), "a penalty that is known by its prox alone"
     spread = least_scale(problem)
-    if isinstance(loss, Kinked):
+    if isinstance(loss, PiecewiseLinear):
         return _kinked(problem, parts)
     if isinstance(loss, MultiHinge):
         if not (parts.smooth and problem.square.any()):
             return general(problem)
-        if problem.rows.n <= min(problem.d, MOST_COLUMNS) and even(problem):
+        if problem.rows.n <= min(problem.d, MOST_COLUMNS) and is_ridge(problem):
             return (
-                TurnedInterior(),
+                RowSpaceInteriorPoint(),
                 f"a hinge of all classes, and {problem.rows.n} rows span what {problem.d} columns do",
             )
         return (
@@ -119,12 +119,12 @@ def choose(problem: Problem) -> tuple[Method, str]:
         return _smooth(problem)
     if problem.m * problem.p <= MOST_COLUMNS:
         return ProximalNewton(), f"a smooth loss and zeros or bounds, {problem.p} columns"
-    if not ColumnDescent().can(problem):
+    if not ColumnDescent().supports(problem):
         return general(problem)
     return ColumnDescent(), f"zeros or bounds among {problem.p} columns: only those that matter are worked on"
 
 
-def general(problem: Problem) -> tuple[Method, str]:
+def general(problem: Problem) -> tuple[Solver, str]:
     """The method for every convex pair."""
     name, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
     if joint_scale(problem.loss):
@@ -132,7 +132,7 @@ def general(problem: Problem) -> tuple[Method, str]:
     return PrimalDual(), f"{name} and {penalty} are convex: their envelopes are all it needs"
 
 
-def _smooth(problem: Problem) -> tuple[Method, str]:
+def _smooth(problem: Problem) -> tuple[Solver, str]:
     streamed = problem.rows.basis is not None and problem.p > MOST_STREAMED
     most = MOST_JOINT if problem.rows.basis is None and not problem.rows.is_sparse else MOST_STREAMED
     if problem.m == 1 and problem.p <= most:
@@ -149,7 +149,7 @@ def _mostly_empty(problem: Problem) -> bool:
     return problem.rows.is_sparse and problem.p > 300
 
 
-def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
+def _kinked(problem: Problem, parts: PenaltyTerms) -> tuple[Solver, str]:
     name = type(problem.loss).__name__
     cells = problem.rows.n * problem.p
     linear = not problem.square.any()
@@ -162,34 +162,34 @@ def _kinked(problem: Problem, parts: Parts) -> tuple[Method, str]:
             LinearProgramme(),
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
-    if problem.rows.basis is not None and NearRows().can(problem):
+    if problem.rows.basis is not None and ActiveRowsInteriorPoint().supports(problem):
         return (
-            NearRows(),
+            ActiveRowsInteriorPoint(),
             f"{name} has a kink, and a pass makes {problem.d} features anew: they are kept of rows near it",
         )
     if (
         (problem.p <= MOST_COLUMNS or problem.rows.basis is not None)
         and not _mostly_empty(problem)
-        and (problem.rows.n >= problem.p or problem.p <= 300 or not even(problem) or linear)
+        and (problem.rows.n >= problem.p or problem.p <= 300 or not is_ridge(problem) or linear)
     ):
         if isinstance(problem.rows, MemoryRows) and problem.rows.n > MANY_ROWS and not problem.l1.any() and not linear:
             return (
-                NearRows(),
+                ActiveRowsInteriorPoint(),
                 f"{name} has a kink, which few of {problem.rows.n} rows are near: only those are worked on",
             )
         return InteriorPoint(), f"{name} has a kink: primal and dual at once, a few dozen Gram matrices"
-    if not even(problem):
+    if not is_ridge(problem):
         return general(problem)
     if problem.rows.n <= min(problem.d, MOST_COLUMNS):
         return (
-            TurnedInterior(),
+            RowSpaceInteriorPoint(),
             f"{name} has a kink, and {problem.rows.n} rows span what {problem.d} columns do",
         )
     return DualDescent(), f"{name} has a kink, and {problem.p} columns are many: one row's dual variable at a time"
 
 
-def _need(can: bool, problem: Problem, instead: str) -> None:
-    if not can:
+def _need(supports: bool, problem: Problem, instead: str) -> None:
+    if not supports:
         raise ValueError(
             f"No solver can do the loss {type(problem.loss).__name__} with the penalty "
             f"{type(problem.penalty).__name__} at alpha {problem.alpha:g}, {problem.rows.n} rows and {problem.d} "

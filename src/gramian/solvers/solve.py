@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import deadline
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import MultiHinge, RootHinge
 from gramian.objective.losses.regression import Poisson, Power
 from gramian.objective.penalties import L2, Zero
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Callback, History, Method, Outcome, run
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.base import Callback, History, Outcome, Solver, run
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.choose import WITHOUT_MARGIN, choose, general, named, plain, refuse_unfit
 from gramian.solvers.duality import duality_gap
-from gramian.solvers.nonsmooth.active_rows import NearRows
+from gramian.solvers.nonsmooth.active_rows import ActiveRowsInteriorPoint
 from gramian.solvers.nonsmooth.interior_point import Kinks
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.row_products import RowProducts
@@ -49,7 +49,7 @@ class Fit:
     intercept: Floats  # (m,)
     value: float
     certificate: Certificate
-    solver: Solver
+    solver: SolverInfo
     history: History
     iterations: int
     converged: bool
@@ -86,7 +86,7 @@ def fit_problem(
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
     given = problem
-    if isinstance(method, Newton | NewtonCG | NearRows):
+    if isinstance(method, Newton | NewtonCG | ActiveRowsInteriorPoint):
         problem = LandmarkProblem.of(problem)
     max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
     first = start
@@ -134,7 +134,7 @@ def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None,
         intercept=problem.intercept,
         outputs=problem.m,
     )
-    first = None if start is None else part.inside(*problem.outside(start))
+    first = None if start is None else part.to_standardized(*problem.to_original(start))
     fit = fit_problem(part, start=first, **options)
     more = dict(fit.more)
     if "slopes" in more:
@@ -147,15 +147,15 @@ def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None,
         more["free"] = places[more["free"]]
     if "kinks" in more:
         more["kinks"] = Kinks.of(plain(problem))
-    return replace(fit, problem=problem, theta=problem.inside(fit.coef, fit.intercept), more=more)
+    return replace(fit, problem=problem, theta=problem.to_standardized(fit.coef, fit.intercept), more=more)
 
 
-def _reachable(method: Method, outcome: Outcome, tol: float) -> float:
+def _reachable(method: Solver, outcome: Outcome, tol: float) -> float:
     """The tolerance asked for, or what rounding leaves the solver where it was not reached."""
     return tol if outcome.measure <= tol else max(tol, getattr(method, "least_tol", 0.0))
 
 
-def _worth_more(problem: Problem, method: Method) -> bool:
+def _worth_more(problem: Problem, method: Solver) -> bool:
     """Whether a fit whose solver stalled short of its tolerance goes on with the general method."""
     work = float(problem.rows.n) * (problem.m * problem.p) ** 2
     general_method = isinstance(method, PrimalDual | ScaleSearch)
@@ -175,8 +175,8 @@ def _resolved(problem: Problem, first: Fit, max_iter: int, tol: float, inner: bo
     return first
 
 
-def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
-    if isinstance(solver, Method):
+def _method(problem: Problem, solver: Any) -> tuple[Solver, str]:
+    if isinstance(solver, Solver):
         refuse_unfit(solver, problem)
         return solver, "asked for"
     if isinstance(solver, str) and solver == "auto":
@@ -186,7 +186,7 @@ def _method(problem: Problem, solver: Any) -> tuple[Method, str]:
     return method, "asked for"
 
 
-def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Floats | None]:
+def _from_sample(problem: Problem, method: Solver) -> tuple[Floats | None, Floats | None]:
     """Near the optimum at a fraction of its cost: the same problem on some of the rows, and its Hessian there."""
     rows = problem.rows
     some_rows = problem.some()
@@ -201,7 +201,7 @@ def _from_sample(problem: Problem, method: Method) -> tuple[Floats | None, Float
     return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
 
 
-def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, tol: float) -> Fit:
+def _finished(problem: Problem, method: Solver, reason: str, outcome: Outcome, tol: float) -> Fit:
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
     value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
@@ -213,7 +213,7 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
     if perfect:
         certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
         holds = certificate.holds
-    coef, intercept = problem.outside(theta)
+    coef, intercept = problem.to_original(theta)
     return Fit(
         problem,
         theta,
@@ -221,7 +221,7 @@ def _finished(problem: Problem, method: Method, reason: str, outcome: Outcome, t
         intercept,
         outcome.value,
         certificate,
-        Solver(method.name, reason),
+        SolverInfo(method.name, reason),
         outcome.history,
         outcome.iterations,
         holds,
@@ -245,7 +245,7 @@ def _settled(problem: Problem, theta: Floats) -> Floats:
     if problem.parts is not None and problem.parts.smooth and not problem.square.any():
         found[:, : problem.d] -= found[:, : problem.d].mean(axis=0)
     if problem.intercept:
-        found[:, problem.d] -= problem.outside(found)[1].mean()
+        found[:, problem.d] -= problem.to_original(found)[1].mean()
     return found
 
 
@@ -263,7 +263,7 @@ def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, f
         return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
     if isinstance(loss, MultiHinge) and "gap" in outcome.more:
         return "duality gap", outcome.measure
-    if isinstance(loss, RootHinge | Kinked | MultiHinge):
+    if isinstance(loss, RootHinge | PiecewiseLinear | MultiHinge):
         return str(outcome.more.get("measure", "change of the objective")), outcome.measure
     if outcome.scale is not None:
         return "gradient", outcome.measure

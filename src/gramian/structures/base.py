@@ -15,7 +15,7 @@ from gramian._core.summary import Summary
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.selection.evaluation.sample import seed_of
-from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
+from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import EXACT, nearest
 from gramian.structures.components.base import dense, refuse_unusable, weights
 from gramian.structures.components.covariance import units
@@ -43,7 +43,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     n_iter_: int
     history_: list[tuple[int, float, float]]
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
     choice_: Choice
     n_features_in_: int
     n_clusters: Any
@@ -168,7 +168,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             ALTERNATION, outcome.change, tolerance, outcome.change <= tolerance, None, None, "rows",
             note=" ".join([note, *boundary_note(self)]).strip(), convex=False,
         )  # fmt: skip
-        self.solver_ = Solver(*search.solver)
+        self.solver_ = SolverInfo(*search.solver)
         self._set_attributes()
         if note:
             warn_user(note, PrecisionWarning)

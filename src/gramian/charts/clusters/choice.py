@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import ValueAxis
 from gramian.charts.marks.text import counted, number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 240
 FINDINGS = {
@@ -31,7 +31,7 @@ TITLES = {
 LOWER = ("bic", "elbow", "penalty")
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """Values over the numbers tried, their errors where they have them, and a rule at the number chosen."""
     choice = model.choice_
     tried = np.asarray(choice.n_clusters, dtype=np.int64)

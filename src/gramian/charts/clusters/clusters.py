@@ -12,7 +12,7 @@ from gramian.charts.marks.points import some, weighted_quantile
 from gramian.charts.marks.projection_plane import View, column_names, complete, draw_alone, sizes
 from gramian.charts.marks.scatter import Colours, Ints, answered, axes, dots, kept_rows, names_among, table
 from gramian.charts.marks.text import Floats, counted, number, percent
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.kernels.points import is_table
 from gramian.rows import Rows
 
@@ -32,7 +32,7 @@ NOUNS = {
 SURE = 0.9
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Dots in the colours of their clusters, the structures over them, crosses on rows that fit worst.
 
     Without rows, the structures alone.
@@ -111,7 +111,7 @@ def _same_rows(model: Any, values: Floats) -> bool:
     return kept is not None and np.array_equal(values[model._leaf >= 0], kept)
 
 
-def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, look: Look, notes: list[str]) -> Any:
+def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, look: Theme, notes: list[str]) -> Any:
     if not hasattr(model, "outliers"):
         return []
     out = answered(model.outliers, X, share=SHARE)

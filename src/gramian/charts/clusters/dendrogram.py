@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import Floats, counted, number
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 Ints = NDArray[np.int64]
 
@@ -49,7 +49,7 @@ class Top:
         return cls(merges, first, ends, place, height)
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """Merges as elbows, in the colours of the clusters below the cut; the cut as a line."""
     merges = np.asarray(model.merges_, dtype=np.float64)
     m, k = len(merges) + 1, model.n_clusters_
@@ -95,7 +95,7 @@ def clusters_below(merges: Floats, nodes: Ints) -> Ints:
     return found
 
 
-def _elbows(top: Top, m: int, cluster: Ints, look: Look, x: Any, y: Any) -> list[Any]:
+def _elbows(top: Top, m: int, cluster: Ints, look: Theme, x: Any, y: Any) -> list[Any]:
     lines: dict[str, list[dict[str, Any]]] = {}
     for t in range(top.first, m - 1):
         a, b = (int(node) for node in top.merges[t, :2])
@@ -117,7 +117,7 @@ def _elbows(top: Top, m: int, cluster: Ints, look: Look, x: Any, y: Any) -> list
     ]
 
 
-def _ends(top: Top, m: int, cluster: Ints, look: Look, x: Any) -> Any:
+def _ends(top: Top, m: int, cluster: Ints, look: Theme, x: Any) -> Any:
     """Thin lines from clusters whose merges are not drawn down to zero."""
     records = []
     for node in top.ends:
@@ -132,7 +132,7 @@ def _ends(top: Top, m: int, cluster: Ints, look: Look, x: Any) -> Any:
     return base.encode(x=x, y=y, y2="low:Q", color=alt.Color("colour:N", scale=None))
 
 
-def _cut(model: Any, y: Any, look: Look) -> list[Any]:
+def _cut(model: Any, y: Any, look: Theme) -> list[Any]:
     """A line across, and beside it what it cuts the tree into."""
     if model.n_clusters_ == 1:
         return []
@@ -152,7 +152,7 @@ def _texts(top: Top, m: int, leaf: Ints, numbers: Ints) -> tuple[list[str], bool
     return [f"{int(top.merges[node - m, 3] if node >= m else sizes[node]):,}" for node in top.ends], False
 
 
-def _words(top: Top, texts: list[str], look: Look, x: Any) -> list[Any]:
+def _words(top: Top, texts: list[str], look: Theme, x: Any) -> list[Any]:
     """The texts under the ends, where there is room."""
     if len(top.ends) > NAMED_ENDS:
         return []
@@ -163,7 +163,7 @@ def _words(top: Top, texts: list[str], look: Look, x: Any) -> list[Any]:
     return [base.encode(x=x, y=alt.value(HEIGHT + 6), text="text:N")]
 
 
-def _colour(look: Look, label: int) -> str:
+def _colour(look: Theme, label: int) -> str:
     """Of a cluster, or above the cut; the last colour of the palette would look like the latter."""
     return look.muted if label < 0 else look.palette[label % (len(look.palette) - 1)]
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from gramian.charts.marks.axis import log_axis
 from gramian.charts.marks.text import Floats, counted, number
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 260
 NOTHING = 1e-9
 LEAST = 1e-5  # of the scale: what is nearer to zero is drawn there
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """How far each eigenvalue is from that of a graph in parts; a rule where the clusters end."""
     values = np.asarray(model.eigenvalues_, dtype=np.float64)
     k = model.n_clusters_

@@ -9,14 +9,14 @@ from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.image import png
 from gramian.charts.marks.scatter import answered, kept_rows
 from gramian.charts.marks.text import Floats, counted, number, percent
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 220
 SURE = 0.9
 MOST_COLOURS = 250
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Rows from left to right by their component and how surely they belong to it; shares stacked in its colours."""
     p = answered(model.predict_proba, X).astype(np.float64)
     kept, weight = kept_rows(len(p), sample_weight)
@@ -70,7 +70,7 @@ def _picture(p: Floats, owner: Any) -> Any:
     return np.take_along_axis(place[column][None], np.minimum(at, k - 1)[:, :, None], axis=2)[:, :, 0]
 
 
-def _names(owner: Any, x: Any, look: Look) -> list[Any]:
+def _names(owner: Any, x: Any, look: Theme) -> list[Any]:
     """The number of each component above its rows, where there is room."""
     found, first, count = np.unique(owner, return_index=True, return_counts=True)
     records = [

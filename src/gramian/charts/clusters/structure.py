@@ -10,14 +10,14 @@ from gramian.charts.marks.points import weighted_quantile
 from gramian.charts.marks.projection_plane import LONGEST, View, complete, draw_alone
 from gramian.charts.marks.scatter import Colours, answered, axes, dots, kept_rows, table
 from gramian.charts.marks.text import Floats, counted, labels, number
-from gramian.charts.theme import WIDTH, Look, title
+from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows, scan
 
 NOUNS = {"StudentT": "t-density", "Gaussian": "Gaussian"}
 MOST_NUMBERS = 4
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """The structure over two columns or principal directions; rows as dots under it."""
     notes: list[str] = []
     if X is None:

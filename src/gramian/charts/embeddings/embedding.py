@@ -22,13 +22,13 @@ from gramian.charts.marks.scatter import (
     window,
 )
 from gramian.charts.marks.text import Floats, counted, number, percent
-from gramian.charts.theme import WIDTH, Look, title
+from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows
 
 BARE = ("TSNE",)  # whose axes mean nothing
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """The first two axes of the map of the fit, or of the rows given."""
     places = _places(model, X)
     colours = colours_of(y, len(places)) if y is not None else _own_colours(model, X)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gramian.charts.marks.scatter import curves
 from gramian.charts.marks.text import Floats
-from gramian.charts.theme import Look, rows
+from gramian.charts.theme import Theme, rows
 
 ARC = np.linspace(0.0, 2.0 * np.pi, 97)
 ROUND = np.column_stack([np.cos(ARC), np.sin(ARC)])
@@ -38,7 +38,7 @@ def outlines(structures: list[Any], points: Floats, owner: Any, ends: Floats, or
 
 
 def layers_of(
-    drawn: list[Outline], colour: Callable[[int], str], plane: Any, look: Look, notes: list[str]
+    drawn: list[Outline], colour: Callable[[int], str], plane: Any, look: Theme, notes: list[str]
 ) -> list[Any]:
     """Lines and centres in the colours of their places."""
     layers = []

@@ -9,7 +9,7 @@ import numpy as np
 from gramian.charts.marks.outlines import Outline, across, directions, layers_of, outlines, spread_of
 from gramian.charts.marks.scatter import HEIGHT, STRIP, Ints, axes, beside, haloed, strip_window, window
 from gramian.charts.marks.text import Floats, feature_names, labels
-from gramian.charts.theme import WIDTH, Look, rows
+from gramian.charts.theme import WIDTH, Theme, rows
 from gramian.spectral import PCA
 
 GAP = 0.08  # of the window, between its edge and what is drawn
@@ -68,7 +68,7 @@ def complete(values: Floats, kept: Ints, notes: list[str]) -> Ints:
     return whole
 
 
-def draw_alone(structures: list[Any], columns: list[str], look: Look, notes: list[str]) -> Any:
+def draw_alone(structures: list[Any], columns: list[str], look: Theme, notes: list[str]) -> Any:
     """The structures over two columns, or over the two directions in which they spread most, with their numbers."""
     centers = np.array([_center(each) for each in structures])
     d = centers.shape[1]
@@ -117,7 +117,7 @@ def _reach(structures: list[Any], centers: Floats) -> Floats:
     return np.vstack([centers - centers.mean(axis=0), *roots])
 
 
-def _numbers(drawn: list[Outline], places: Floats, plane: Any, look: Look) -> list[Any]:
+def _numbers(drawn: list[Outline], places: Floats, plane: Any, look: Theme) -> list[Any]:
     """The number of each structure beside its centre."""
     records = [
         {"x": float(places[each.place, 0]), "y": float(places[each.place, 1]), "text": str(each.place)}

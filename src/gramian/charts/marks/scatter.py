@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.points import some
 from gramian.charts.marks.text import Floats, counted, labels
-from gramian.charts.theme import LEFT, WIDTH, Look, rows
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows
 from gramian.rows import Rows, scan
 
 Ints = NDArray[np.int64]
@@ -135,7 +135,7 @@ def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
 
 
 def dots(
-    points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Look, notes: list[str], title: str = ""
+    points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Theme, notes: list[str], title: str = ""
 ) -> list[Any]:
     """The rows, and a legend of their colours where these are few."""
     shown = kept[some(len(kept), MOST_POINTS)]
@@ -178,7 +178,7 @@ def dots(
     return [base.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
 
 
-def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Look) -> list[Any]:
+def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Theme) -> list[Any]:
     """The name of each class at the row nearest to the middle of its rows, where colours alone do not tell."""
     names = colours.names if colours.short is None else colours.short
     most = len(look.palette) * (len(SHAPES) if colours.short is None else 1)
@@ -196,7 +196,7 @@ def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, A
     return haloed(base, look, fontSize=12, fontWeight="bold", **aside)
 
 
-def haloed(base: Any, look: Look, **style: Any) -> list[Any]:
+def haloed(base: Any, look: Theme, **style: Any) -> list[Any]:
     """Words that are read over anything."""
     under = base.mark_text(stroke=look.background, strokeWidth=3.5, color=look.background, **style)
     return [under, base.mark_text(color=look.ink, **style)]

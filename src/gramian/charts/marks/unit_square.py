@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gramian.charts.marks.points import thinned
 from gramian.charts.marks.text import share
 from gramian.charts.predictions.predictions import Decided
-from gramian.charts.theme import LEFT, SIDE, Look, rows
+from gramian.charts.theme import LEFT, SIDE, Theme, rows
 
 Floats = NDArray[np.float64]
 MOST_POINTS = 500  # of one curve
@@ -55,7 +55,7 @@ class Square:
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).mark_text(color=colour, fontSize=11, **style)
         return base.encode(x=self.x(), y=self.y(), text="text:N")
 
-    def chosen(self, x: float, y: float, text: str, look: Look, colour: str | None = None) -> Any:
+    def chosen(self, x: float, y: float, text: str, look: Theme, colour: str | None = None) -> Any:
         """The point of the decisions, with its words where there is room: below, towards the middle."""
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).encode(x=self.x(), y=self.y())
         tooltip = [alt.Tooltip("x:Q", title=self.x_title, format=".4~g")]
@@ -79,7 +79,7 @@ def several(
     curves: dict[int, tuple[Floats, Floats]],
     values: dict[int, float],
     points: dict[int, tuple[float, float]],
-    look: Look,
+    look: Theme,
     **style: Any,
 ) -> list[Any]:
     """Curves of several classes, each with the point of its decisions; the legend says their areas."""

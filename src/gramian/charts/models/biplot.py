@@ -21,7 +21,7 @@ from gramian.charts.marks.scatter import (
 )
 from gramian.charts.marks.text import Floats, counted, feature_names, labels, number, percent
 from gramian.charts.models.path import spread
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MOST_ARROWS = 12
 REACH = 0.9  # of the rows' extent that the longest arrow covers
@@ -31,7 +31,7 @@ LONGEST = 22  # letters of a name
 LETTER = 7.2  # pixels
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Arrows in units of standard deviations along the components, stretched together to the size of the rows."""
     pairs = np.asarray(model.components_, dtype=np.float64)[:2].T
     deviations = np.sqrt(np.maximum(np.asarray(model.variances_, dtype=np.float64)[:2], 0.0))
@@ -125,7 +125,7 @@ class Arrows:
             room.append(np.column_stack([self.ends[:, 0] + beyond, self.ends[:, 1]]))
         return found
 
-    def layers(self, plane: Any, window: Floats, look: Look) -> list[Any]:
+    def layers(self, plane: Any, window: Floats, look: Theme) -> list[Any]:
         size = np.ptp(window, axis=1) / np.array([WIDTH, self.height])
         records, words = [], []
         for (a, b), (start, level), name in zip(self.ends, self.starts, self.names, strict=True):
@@ -141,7 +141,9 @@ class Arrows:
         return [line, tip, *_labels(words, plane, window, size, look, self.lone)]
 
 
-def _labels(words: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, look: Look, lone: bool) -> list[Any]:
+def _labels(
+    words: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, look: Theme, lone: bool
+) -> list[Any]:
     """Names beyond the tips, moved apart on each side until none covers another."""
     layers = []
     for side in ("left", "right"):

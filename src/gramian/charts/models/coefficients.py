@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import Floats, feature_names, labels, number, plain, used
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.objective.losses.classification import Logistic
 from gramian.objective.losses.regression import Poisson
 
@@ -17,7 +17,7 @@ STEP = 22
 AXIS = "change of the {what} for one unit of the feature"
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """One row per feature, the largest first; several targets stand side by side."""
     columns, facts = _columns(model)
     order, notes = _largest(columns["estimate"])
@@ -91,7 +91,7 @@ def _record(column: dict[str, Any], j: int, label: str) -> dict[str, Any]:
     return record | {"kind": "unsure" if unsure else "sure"}
 
 
-def _panel(records: list[dict[str, Any]], look: Look, panels: int, axis: str, *, first: bool) -> Any:
+def _panel(records: list[dict[str, Any]], look: Theme, panels: int, axis: str, *, first: bool) -> Any:
     base = alt.Chart(rows(records)).encode(
         y=alt.Y(
             "label:N",
@@ -129,7 +129,7 @@ def _panel(records: list[dict[str, Any]], look: Look, panels: int, axis: str, *,
     return (zero + marks).properties(width=width, height=alt.Step(STEP))
 
 
-def _pair(base: Any, x: Any, look: Look, tooltip: list[Any]) -> Any:
+def _pair(base: Any, x: Any, look: Theme, tooltip: list[Any]) -> Any:
     """Two answers on one row, joined."""
     words = ["total least squares", "least squares"]
     legend = alt.Legend(title=None, orient="top", offset=4)
@@ -149,7 +149,7 @@ def _scale(sure: str, unsure: str) -> Any:
     return alt.Scale(domain=["sure", "unsure"], range=[sure, unsure])
 
 
-def _small(text: str, look: Look) -> Any:
+def _small(text: str, look: Theme) -> Any:
     return alt.TitleParams(text, fontSize=12, fontWeight="normal", color=look.muted, offset=8)
 
 

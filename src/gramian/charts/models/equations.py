@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import Floats, counted, feature_names, labels, number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MOST = 3  # equations that are drawn
 MOST_COLUMNS = 40
@@ -16,7 +16,7 @@ STEP = 22
 BETWEEN = 24
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """One line a column, the largest weights first; the equations side by side."""
     V = np.asarray(model.components_, dtype=np.float64)
     offsets = np.asarray(model.offsets_, dtype=np.float64)
@@ -39,7 +39,7 @@ def draw(model: Any, look: Look) -> Any:
     return drawn.properties(title=words)
 
 
-def _panel(v: Floats, offset: float, place: int, columns: list[tuple[int, str]], panels: int, look: Look) -> Any:
+def _panel(v: Floats, offset: float, place: int, columns: list[tuple[int, str]], panels: int, look: Theme) -> Any:
     records = [{"label": name, "weight": float(v[j]), "zero": 0.0} for j, name in columns]
     axis = alt.Axis(title=None, labels=place == 0, ticks=False, domain=False, grid=True, labelColor=look.ink)
     base = alt.Chart(rows(records)).encode(y=alt.Y("label:N", sort=None, axis=axis))

@@ -12,7 +12,7 @@ from gramian.charts.marks.points import some, weighted_quantile
 from gramian.charts.marks.text import Floats, counted, feature_names, labels, number
 from gramian.charts.predictions.plane import like
 from gramian.charts.predictions.predictions import Measured, measured_by
-from gramian.charts.theme import SIDE, WIDTH, Look, rows, title
+from gramian.charts.theme import SIDE, WIDTH, Theme, rows, title
 from gramian.rows import Rows, scan
 
 HEIGHT = 320
@@ -23,7 +23,7 @@ LEVEL = 0.95
 MOST_WITHOUT = 2000  # rows up to which each is predicted without itself
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """A curve where there is one feature; else observed against predicted numbers."""
     machine = getattr(model, "_machine", None)
     if X is None:
@@ -31,7 +31,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
         X = machine.given
         used = machine.used
         without = machine.n <= MOST_WITHOUT and machine.alpha > 0
-        fitted = machine.without_each() if without else machine.predict(machine.points)
+        fitted = machine.loo_predictions() if without else machine.predict(machine.points)
         measured = Measured(type(model).__name__, machine.Y, fitted, machine.weight, model)
         how = "errors are those of the model without the row" if without else "errors are those of the fit"
     else:
@@ -46,7 +46,7 @@ def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: An
     return _against(model, measured, look, notes)
 
 
-def _curve(model: Any, measured: Measured, x: Floats, X: Any, look: Look, notes: list[str]) -> Any:
+def _curve(model: Any, measured: Measured, x: Floats, X: Any, look: Theme, notes: list[str]) -> Any:
     low, high = float(x.min()), float(x.max())
     pad = PAD * (high - low) or max(abs(high), 1.0) * 0.5
     grid = np.linspace(low - pad, high + pad, GRID)
@@ -95,7 +95,7 @@ def _band(model: Any, table: Any) -> tuple[Floats, list[Floats], str]:
     return middle, [], ""
 
 
-def _against(model: Any, measured: Measured, look: Look, notes: list[str]) -> Any:
+def _against(model: Any, measured: Measured, look: Theme, notes: list[str]) -> Any:
     truth, fitted = measured.truth[:, 0], measured.fitted[:, 0]
     shown = some(len(truth), MOST_POINTS)
     low, high = float(min(truth.min(), fitted.min())), float(max(truth.max(), fitted.max()))

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from gramian.charts.marks.text import Floats, counted, feature_names, labels, listed, percent
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MOST_ROWS = 20
 STEP = 22
@@ -14,7 +14,7 @@ MOST = 0.9  # what the columns in the finding have together
 MOST_NAMED = 3
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """One bar a column, the largest first."""
     shares = np.asarray(model.metric_weights_, dtype=np.float64)
     order = np.argsort(-shares, kind="stable")

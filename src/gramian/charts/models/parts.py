@@ -9,7 +9,7 @@ import numpy as np
 from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import some
 from gramian.charts.marks.text import NO_BREAK, Floats, feature_names, labels, number, percent, plain
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 from gramian.kernels.algebra import Scaled
 from gramian.kernels.columns import On
 from gramian.kernels.points import vectors
@@ -32,7 +32,7 @@ class Part:
     curve: Floats | None = None
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """A panel for each part, the one that varies most first, all on one scale."""
     machine = model._machine
     weight = machine.weight / machine.weight.sum()
@@ -118,7 +118,7 @@ def _inner(summand: Any) -> tuple[Any, float]:
 
 
 def _panel(
-    part: Part, name: str, dots: Floats, keep: Any, total: Floats, axis: ValueAxis, look: Look, *, first: bool
+    part: Part, name: str, dots: Floats, keep: Any, total: Floats, axis: ValueAxis, look: Theme, *, first: bool
 ) -> Any:
     across = total if part.column is None else part.column
     low, high = float(across.min()), float(across.max())

@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
 from gramian.charts.marks.text import Floats, feature_names, labels, listed, number, used
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MOST_LINES = 60
 MOST_TARGETS = 3
@@ -16,7 +16,7 @@ LABEL_HEIGHT = 15  # pixels between two labels
 SMALL = 0.02  # lines that reach less than this share of the largest have no label
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """The path of one target, or of the first few side by side."""
     path = model.path_
     alphas = np.asarray(path.alphas, dtype=np.float64)
@@ -43,7 +43,7 @@ def draw(model: Any, look: Look) -> Any:
     return whole.properties(title=title(_finding(model, alphas, coefs, labels(names)), facts, "; ".join(notes)))
 
 
-def _lines(coefs: Floats, names: list[str], look: Look) -> tuple[list[dict[str, Any]], int]:
+def _lines(coefs: Floats, names: list[str], look: Theme) -> tuple[list[dict[str, Any]], int]:
     """Lines from the largest down, the first few with a colour and a label; and how many are left out."""
     size = np.abs(coefs).max(axis=0)
     order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0]
@@ -62,7 +62,7 @@ def _lines(coefs: Floats, names: list[str], look: Look) -> tuple[list[dict[str, 
     return lines, len(order) - len(shown)
 
 
-def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: Any, look: Look, width: int) -> Any:
+def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: Any, look: Theme, width: int) -> Any:
     at = axis.place(alphas)
     values = np.array([line["values"] for line in lines]) if lines else np.zeros((1, 1))
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)

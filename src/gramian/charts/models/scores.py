@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
 from gramian.charts.marks.text import number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 200
 FEW = 30  # alphas up to which each has its own dot and bar
@@ -22,7 +22,7 @@ NEIGHBORS = {
 NEIGHBORS_TITLE = "← smoother\u2003·\u2003neighbours\u2003·\u2003closer →"
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """Mean over the folds and a band of one standard error; rules at the best alpha and at the chosen one."""
     scores = model.scores_
     alphas, mean, se = (np.asarray(part, dtype=np.float64) for part in (scores.alphas, scores.mean, scores.se))
@@ -72,7 +72,7 @@ def draw(model: Any, look: Look) -> Any:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(*_words(scores)))
 
 
-def _threshold(level: float, y: Any, look: Look) -> list[Any]:
+def _threshold(level: float, y: Any, look: Theme) -> list[Any]:
     base = alt.Chart(rows([{"loss": level, "text": "best + one standard error"}])).encode(y=y)
     rule = base.mark_rule(color=look.muted, strokeDash=[2, 3])
     word = base.mark_text(align="right", baseline="bottom", dy=-3, fontSize=11, color=look.muted)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import ValueAxis, log_axis
 from gramian.charts.marks.text import Floats, counted, number, percent
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 280
 MOST = 60
@@ -15,7 +15,7 @@ WIDE = 50.0  # between the largest and the least variance shown, from which the 
 TINY = 1e-9  # of the largest: smaller ones are rounding, and would stretch the axis
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """Variances in order, those above the noise in colour; the band of noise, and that of scrambled columns."""
     null = model if hasattr(model, "edges") else getattr(model, "null_", None)
     values = np.asarray(null.eigenvalues if null is not None and hasattr(null, "eigenvalues") else model.variances_)
@@ -89,7 +89,7 @@ def _encoding(axis: ValueAxis, log: bool, field: str) -> Any:
     )
 
 
-def _null_layers(null: Any, axis: ValueAxis, log: bool, x: Any, look: Look, shown: int) -> list[Any]:
+def _null_layers(null: Any, axis: ValueAxis, log: bool, x: Any, look: Theme, shown: int) -> list[Any]:
     low, high = (float(np.clip(edge, axis.low, axis.high)) for edge in null.edges)
     y = _encoding(axis, log, "variance")
     band = alt.Chart(rows([{"variance": low, "high": high, "text": "noise"}]))
@@ -129,7 +129,7 @@ def _above_scrambled(values: Floats, scrambled: Floats) -> int:
     return m if above.all() else int(above.argmin())
 
 
-def _kept(kept: int, x: Any, look: Look) -> list[Any]:
+def _kept(kept: int, x: Any, look: Theme) -> list[Any]:
     mark = alt.Chart(rows([{"component": kept + 0.5, "text": f"{kept} kept"}])).encode(x=x)
     line = mark.mark_rule(color=look.ink, strokeWidth=1.2, strokeDash=[4, 4])
     word = mark.mark_text(baseline="bottom", align="center", color=look.ink, fontSize=12)

@@ -13,7 +13,7 @@ from gramian.charts.marks.points import some
 from gramian.charts.marks.text import Floats, counted, feature_names, interval_text, labels, number, percent, share
 from gramian.charts.predictions.plane import GRID, Plane, coordinates, over, window
 from gramian.charts.predictions.predictions import Decided, decided_by, name_of
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 from gramian.metrics.statistics.counts import Confusion
 from gramian.objective.losses.classification import Hinge, MultiHinge, RootHinge, SquaredHinge
 
@@ -25,7 +25,7 @@ WEAK, STRONG = 0.10, 0.50  # strength of the colour of a region, from chance to 
 FLAT = 0.28
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Regions in the colours of their classes, the deeper the surer; the boundary; margins and support vectors."""
     points = None if X is None else coordinates(X)
     judged = None if X is None or y is None else decided_by(model, X, y, sample_weight)
@@ -70,7 +70,7 @@ def axes(model: Any, ends: Floats) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
-def regions(plane: Plane, look: Look, k: int) -> Any:
+def regions(plane: Plane, look: Theme, k: int) -> Any:
     """All regions as one picture: a colour for each class and level of certainty."""
     decisions = finer(plane.decisions, HEIGHT, WIDTH)
     place = decisions.argmax(axis=2)
@@ -119,7 +119,7 @@ def _points(
     plane: Plane,
     x: Any,
     y: Any,
-    look: Look,
+    look: Theme,
     notes: list[str],
     sample_weight: Any,
 ) -> list[Any]:
@@ -169,7 +169,7 @@ def support_vectors(model: Any) -> Floats | None:
     return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
 
 
-def rings(model: Any, x: Any, y: Any, look: Look, notes: list[str]) -> list[Any]:
+def rings(model: Any, x: Any, y: Any, look: Theme, notes: list[str]) -> list[Any]:
     """Around the support vectors."""
     vectors = support_vectors(model)
     if vectors is None or not len(vectors):

@@ -9,7 +9,7 @@ from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import counted, number
 from gramian.charts.marks.unit_square import Square
 from gramian.charts.predictions.predictions import Decided
-from gramian.charts.theme import LEFT, SIDE, Look, rows, title
+from gramian.charts.theme import LEFT, SIDE, Theme, rows, title
 from gramian.metrics.statistics.ranks import Ranking
 from gramian.metrics.statistics.reliability import Calibration, calibrated
 
@@ -18,7 +18,7 @@ BARS = 25
 BAR_HEIGHT = 80
 
 
-def draw(judged: Decided, look: Look) -> Any:
+def draw(judged: Decided, look: Theme) -> Any:
     """Shares observed against probabilities, with their intervals, above the distribution of the probabilities."""
     assert judged.probabilities is not None
     if judged.k == 2:
@@ -44,7 +44,7 @@ def draw(judged: Decided, look: Look) -> Any:
     return whole.properties(title=title(_finding(found, outside), facts, notes))
 
 
-def _curve(square: Square, found: Calibration, outside: Any, look: Look) -> Any:
+def _curve(square: Square, found: Calibration, outside: Any, look: Theme) -> Any:
     ends = np.array([0.0, 1.0])
     records = [
         {"x": float(x), "y": float(y), "low": float(low), "high": float(high), "count": float(n), "off": bool(off)}
@@ -70,7 +70,7 @@ def _curve(square: Square, found: Calibration, outside: Any, look: Look) -> Any:
     )
 
 
-def _bars(p: Any, weight: Any, axis: str, look: Look) -> Any:
+def _bars(p: Any, weight: Any, axis: str, look: Theme) -> Any:
     counts, edges = np.histogram(p, bins=BARS, range=(0.0, 1.0), weights=weight)
     records = [
         {"x": float(a), "end": float(b), "zero": 0.0, "rows": float(n)}

@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.marks.text import counted, interval_text, number, percent, share
 from gramian.charts.predictions.predictions import Decided
-from gramian.charts.theme import Look, rows, title
+from gramian.charts.theme import Theme, rows, title
 from gramian.metrics.statistics.counts import Confusion
 
 MOST_CLASSES = 40
@@ -18,7 +18,7 @@ STRONG = 0.85
 LINE = 9  # half the distance between the two lines of a cell
 
 
-def draw(judged: Decided, look: Look) -> Any:
+def draw(judged: Decided, look: Theme) -> Any:
     """One cell for each true and each decided class: its count, and its share of the true class."""
     table = Confusion.of(judged.truth, judged.decided, judged.weight, labels=range(judged.k))
     whole = table.matrix.astype(np.float64)
@@ -62,7 +62,7 @@ def draw(judged: Decided, look: Look) -> Any:
     )
 
 
-def _plain(look: Look) -> dict[str, Any]:
+def _plain(look: Theme) -> dict[str, Any]:
     return {"domain": False, "ticks": False, "grid": False, "labelColor": look.ink}
 
 
@@ -76,7 +76,7 @@ def _kept(table: Any) -> tuple[Any, list[str]]:
     return kept, [f"the {MOST_CLASSES} of {k} classes with most mistakes"]
 
 
-def _cell(names: list[str], counts: Any, shares: Any, i: int, j: int, look: Look) -> dict[str, Any]:
+def _cell(names: list[str], counts: Any, shares: Any, i: int, j: int, look: Theme) -> dict[str, Any]:
     count, part = float(counts[i, j]), float(shares[i, j])
     strength = (0.06 + (STRONG - 0.06) * part) if count else 0.0
     colour = look.tint(look.accent if i == j else look.second, strength) if count else look.tint(look.grid, 0.55)

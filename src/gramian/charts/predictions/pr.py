@@ -8,21 +8,21 @@ import numpy as np
 from gramian.charts.marks.text import interval_text, percent, share
 from gramian.charts.marks.unit_square import Square, absent, hardest, several, size
 from gramian.charts.predictions.predictions import Decided
-from gramian.charts.theme import Look, title
+from gramian.charts.theme import Theme, title
 from gramian.metrics.statistics.one_vs_rest import OneVsRest
 
 SQUARE = Square("recall", "precision")
 STEPS = "step-before"  # the average precision is the area under these steps
 
 
-def draw(judged: Decided, look: Look) -> Any:
+def draw(judged: Decided, look: Theme) -> Any:
     """The curve with its band, the prevalence, and the point of the decisions; of several classes each by itself."""
     words = _two if judged.k == 2 else _more
     layers, heading = words(judged, look)
     return alt.layer(*layers).properties(**size(), title=title(*heading))
 
 
-def _two(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
+def _two(judged: Decided, look: Theme) -> tuple[list[Any], list[str]]:
     place = judged.positive
     ranking = judged.ranking(place)
     curve: Any = ranking.pr_curve(interval=0.95)
@@ -60,7 +60,7 @@ def _two(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
     ]
 
 
-def _more(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
+def _more(judged: Decided, look: Theme) -> tuple[list[Any], list[str]]:
     assert judged.scores is not None
     rankings = {place: judged.ranking(place) for place in judged.present}
     areas = {place: float(ranking.average_precision()) for place, ranking in rankings.items()}  # type: ignore[arg-type]

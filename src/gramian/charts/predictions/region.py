@@ -10,13 +10,13 @@ from gramian.charts.marks.points import some
 from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.predictions.boundary import HEIGHT, MOST_POINTS, axes, line_marks, regions, rings, support_vectors
 from gramian.charts.predictions.plane import GRID, Plane, asked, coordinates, window
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 WIDER = 0.1
 WORDS = ["inside", "outside"]
 
 
-def draw(model: Any, look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """Inside in colour, the edge, its support vectors, and the rows: those outside stand out."""
     points = None if X is None else coordinates(X)
     ends = window(model, points)

@@ -10,7 +10,7 @@ from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import some, weighted_quantile
 from gramian.charts.marks.text import Floats, counted, number
 from gramian.charts.predictions.predictions import Measured
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.objective.losses.base import Scaled
 
 HEIGHT = 300
@@ -24,7 +24,7 @@ BAND = np.array([0.25, 0.5, 0.75])
 EACH, PIECES = 40, 12  # rows for each piece of the band, and most pieces
 
 
-def draw(measured: Measured, look: Look) -> Any:
+def draw(measured: Measured, look: Theme) -> Any:
     """Dots, the median and the middle half among neighbouring predictions; several targets side by side."""
     targets = measured.truth.shape[1]
     shown = min(targets, MOST_TARGETS)
@@ -77,7 +77,7 @@ def _panel(
     influence: Floats | None,
     far: NDArray[np.bool_],
     weight: Floats | None,
-    look: Look,
+    look: Theme,
     width: int,
 ) -> tuple[Any, list[str]]:
     n, notes = len(fitted), []

@@ -8,13 +8,13 @@ import numpy as np
 from gramian.charts.marks.text import interval_text, percent, share
 from gramian.charts.marks.unit_square import Square, absent, hardest, several, size
 from gramian.charts.predictions.predictions import Decided
-from gramian.charts.theme import Look, title
+from gramian.charts.theme import Theme, title
 from gramian.metrics.statistics.one_vs_rest import OneVsRest
 
 SQUARE = Square("false positive rate", "true positive rate")
 
 
-def draw(judged: Decided, look: Look) -> Any:
+def draw(judged: Decided, look: Theme) -> Any:
     """The curve with its band and the point of the decisions; of several classes each against the rest."""
     ends = np.array([0.0, 1.0])
     chance = SQUARE.line(ends, ends, color=look.muted, strokeWidth=1, strokeDash=[4, 4])
@@ -23,7 +23,7 @@ def draw(judged: Decided, look: Look) -> Any:
     return alt.layer(chance, *layers).properties(**size(), title=title(*heading))
 
 
-def _two(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
+def _two(judged: Decided, look: Theme) -> tuple[list[Any], list[str]]:
     place = judged.positive
     ranking = judged.ranking(place)
     curve: Any = ranking.roc_curve(interval=0.95)
@@ -44,7 +44,7 @@ def _two(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
     ]
 
 
-def _more(judged: Decided, look: Look) -> tuple[list[Any], list[str]]:
+def _more(judged: Decided, look: Theme) -> tuple[list[Any], list[str]]:
     assert judged.scores is not None
     rankings = {place: judged.ranking(place) for place in judged.present}
     areas = {place: float(ranking.roc_auc()) for place, ranking in rankings.items()}  # type: ignore[arg-type]

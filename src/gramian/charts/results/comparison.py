@@ -7,13 +7,13 @@ import numpy as np
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 110
 MOST_FOLDS = 400
 
 
-def draw(found: Any, look: Look) -> Any:
+def draw(found: Any, look: Theme) -> Any:
     """A dot for the difference in each fold, and the mean with its interval, about zero."""
     folds = np.asarray(found.folds, dtype=np.float64)[:MOST_FOLDS]
     ends = [value for value in (found.low, found.high) if np.isfinite(value)]

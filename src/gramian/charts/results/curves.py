@@ -8,13 +8,13 @@ import numpy as np
 from gramian.charts.marks.axis import ValueAxis, linear_axis, log_axis
 from gramian.charts.marks.text import labels, number, plain
 from gramian.charts.models.path import LABEL_HEIGHT, spread
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 300
 WIDE = 20.0  # ratio of the largest to the least value from which an axis is logarithmic
 
 
-def draw(found: Any, look: Look) -> Any:
+def draw(found: Any, look: Theme) -> Any:
     """Means of both with bands of one standard error; a rule at the best value of a parameter."""
     parts = {"training": found.train, "validation": found.validation}
     x, places = _axis(found)

@@ -6,7 +6,7 @@ import altair as alt
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import number, percent
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 STEP = 38
 MEANING = {
@@ -16,7 +16,7 @@ MEANING = {
 }
 
 
-def draw(found: Any, look: Look) -> Any:
+def draw(found: Any, look: Theme) -> Any:
     """One bar for each part, and one for their sum."""
     parts = {"bias": float(found.bias), "variance": float(found.variance), "noise": float(found.noise)}
     shown = {("bias²" if key == "bias" and found.loss == "squared" else key): value for key, value in parts.items()}

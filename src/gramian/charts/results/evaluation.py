@@ -8,7 +8,7 @@ import numpy as np
 
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import labels, number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 48
 ABOVE, BELOW = 0.68, 0.25  # where the mean and the folds are
@@ -17,7 +17,7 @@ MOST_METRICS = 12
 MOST_FOLDS = 200
 
 
-def draw(found: Any, look: Look) -> Any:
+def draw(found: Any, look: Theme) -> Any:
     """One row a metric: a dot for each fold, the mean with its interval, and all test predictions together."""
     scores = list(found.scores.values())
     shown = scores[:MOST_METRICS]
@@ -31,7 +31,7 @@ def draw(found: Any, look: Look) -> Any:
     return whole.properties(title=title(_finding(scores[0], level), facts, "; ".join(notes)))
 
 
-def _panel(score: Any, look: Look) -> Any:
+def _panel(score: Any, look: Theme) -> Any:
     folds = np.asarray(score.folds, dtype=np.float64)
     folds = folds[np.isfinite(folds)][:MOST_FOLDS]
     values = [score.mean, score.low, score.high, *folds.tolist()]

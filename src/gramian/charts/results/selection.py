@@ -7,13 +7,13 @@ import numpy as np
 
 from gramian.charts.marks.axis import ValueAxis
 from gramian.charts.marks.text import feature_names, labels, listed, number
-from gramian.charts.theme import WIDTH, Look, rows, title
+from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 280
 MOST_NAMES = 5
 
 
-def draw(model: Any, look: Look) -> Any:
+def draw(model: Any, look: Theme) -> Any:
     """One dot per number of features with one standard error either side; a rule at the number chosen."""
     path = model.path_
     sizes = np.asarray(path.sizes, dtype=np.float64)

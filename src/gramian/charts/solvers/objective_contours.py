@@ -59,7 +59,7 @@ class Landscape:
         Z = (np.asarray(raw, dtype=np.float64) - problem.center) * problem.inverse
         Z = np.column_stack([Z, np.ones(len(Z))]) if model.fit_intercept else Z
         weight = np.ones(len(Z)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
-        best = problem.inside(np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_))[0]
+        best = problem.to_standardized(np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_))[0]
         names = labels(feature_names(model))
         if data.d == 1:
             names = [names[0], f"intercept, at the mean of {names[0]}"]

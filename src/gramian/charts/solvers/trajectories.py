@@ -9,7 +9,7 @@ from gramian.charts.marks.axis import linear_axis, log_axis, step_encoding
 from gramian.charts.marks.contours import contours, simplified
 from gramian.charts.marks.text import Floats, labels, number
 from gramian.charts.solvers.objective_contours import GRID, Landscape, recorder_of
-from gramian.charts.theme import LEFT, WIDTH, Look, rows, title
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 320
 PANEL = 380  # width of each of two panels
@@ -20,7 +20,7 @@ LEVELS = 12
 WIDEST, THINNEST = 4.5, 1.5
 
 
-def draw(models: dict[str, Any], look: Look, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(models: dict[str, Any], look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """The gaps of all models over their iterations; with their data, the paths over the objective beside them."""
     names = labels(models)
     fitted = list(models.values())
@@ -71,7 +71,7 @@ def _refuse_different(models: dict[str, Any]) -> None:
                 )
 
 
-def _colour(names: list[str], look: Look) -> dict[str, Any]:
+def _colour(names: list[str], look: Theme) -> dict[str, Any]:
     """Colours, and dashes where they come round again."""
     colours = [look.of_class(j) for j in range(len(names))]
     dashes = [[1, 0] if j < len(look.palette) else [5, 3] for j in range(len(names))]
@@ -84,7 +84,7 @@ def _colour(names: list[str], look: Look) -> dict[str, Any]:
     }
 
 
-def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], look: Look, width: int) -> Any:
+def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], look: Theme, width: int) -> Any:
     records: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
     for name, (steps, gap) in zip(names, gaps, strict=True):
@@ -128,7 +128,7 @@ def _spaced(n: int) -> Any:
 
 
 def _paths(
-    names: list[str], models: list[Any], X: Any, y: Any, sample_weight: Any, look: Look
+    names: list[str], models: list[Any], X: Any, y: Any, sample_weight: Any, look: Theme
 ) -> tuple[Any, list[str]]:
     ground = Landscape.of(models[0], X, y, sample_weight)
     begin, value = ground.start()
@@ -187,7 +187,7 @@ def _held(ground: Landscape) -> str:
     return ", its intercept at its best" if ground.rows.shape[1] == 3 else ""
 
 
-def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, look: Look) -> Any:
+def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, look: Theme) -> Any:
     """Contours at levels that come closer towards the minimum."""
     finite = Z[np.isfinite(Z)]
     low, high = float(finite.min()), float(np.quantile(finite, 0.98))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
-from gramian.kernels.lowrank.pivoted_cholesky import Pivots
+from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import is_table, vectors
 from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern
@@ -148,18 +148,18 @@ class Nystroem(_Approximation):
         return self._map.features(points)
 
 
-def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Pivots:
+def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Landmarks:
     """The map of given rows; those that the others explain are left out."""
     chosen = points[index]
     K = kernel.block(chosen, chosen)
     order = _independent_rows(K)
     index, K = index[order], K[np.ix_(order, order)]
     R = sl.cholesky(K + 1e-14 * np.trace(K) / max(len(K), 1) * np.eye(len(K)), lower=False)
-    found = Pivots(kernel, points[index], index, R, 0.0)
+    found = Landmarks(kernel, points[index], index, R, 0.0)
     diagonal = kernel.diag(points)
     explained = MappedRows(points, len(index), found.features).sum(lambda block: float((block.X**2).sum()))
     left = max(1.0 - explained / (float(diagonal.sum()) or 1.0), 0.0)
-    return Pivots(kernel, found.points, index, R, left)
+    return Landmarks(kernel, found.points, index, R, left)
 
 
 def _independent_rows(K: Floats) -> NDArray[np.int64]:

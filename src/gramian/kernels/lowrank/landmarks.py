@@ -8,7 +8,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.kernels.base import Kernel
-from gramian.kernels.lowrank.pivoted_cholesky import Pivots, pivots
+from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots
 from gramian.rows import Basis, Block, Computed, MemoryRows, Rows
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ class SupportRows(MappedRows):
         return SupportRows(self.points[index], self.kernel, self.support, target)
 
 
-def landmark_rows(chosen: Pivots, points: Any, target: MemoryRows | None = None) -> MappedRows:
+def landmark_rows(chosen: Landmarks, points: Any, target: MemoryRows | None = None) -> MappedRows:
     """The features φ(x) = R⁻ᵀ k(P, x) of points, with k(x, P) itself as their basis."""
     r = len(chosen.index)
     rows = MappedRows(points, r, chosen.features, target)
@@ -80,17 +80,17 @@ def landmark_rows(chosen: Pivots, points: Any, target: MemoryRows | None = None)
     return rows
 
 
-def chosen_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Pivots:
+def chosen_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Landmarks:
     """Landmarks of points; of very many, chosen from some of them."""
     if len(points) * rank > MOST_CELLS:
         return sampled_pivots(kernel, points, rank, seed)
     return pivots(kernel, points, rank, seed=seed)[0]
 
 
-def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0, weight: Floats | None = None) -> Pivots:
+def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0, weight: Floats | None = None) -> Landmarks:
     """Landmarks of many points, chosen from some of those that count: O(s r²) for s = 10 r points."""
     counted = np.arange(len(points)) if weight is None else np.flatnonzero(weight > 0)
     count = min(len(counted), max(SAMPLE * rank, LEAST_SAMPLE))
     sample = counted[np.sort(np.random.default_rng(seed).choice(len(counted), count, replace=False))]
     found, _ = pivots(kernel, points[sample], rank, seed=seed)
-    return Pivots(kernel, found.points, sample[found.index], found.R, found.left)
+    return Landmarks(kernel, found.points, sample[found.index], found.R, found.left)

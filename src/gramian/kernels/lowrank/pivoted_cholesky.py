@@ -18,7 +18,7 @@ ROUNDING = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at
 
 
 @dataclass(frozen=True, eq=False)
-class Pivots:
+class Landmarks:
     """Rows that stand for all: k(x, x') ≈ φ(x)ᵀφ(x') with φ(x) = R⁻ᵀ k(P, x), exact where x or x' is one of them.
 
     Attributes
@@ -51,7 +51,7 @@ class Pivots:
 
 
 @single_threaded_blas()
-def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: int = 0) -> tuple[Pivots, Floats]:
+def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: int = 0) -> tuple[Landmarks, Floats]:
     """Pivots and F (n, r): rows drawn with the share of their trace that is not yet explained, block by block.
 
     O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
@@ -83,10 +83,10 @@ def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: 
     F = F[:, : len(chosen)]
     index = np.array(chosen, dtype=np.int64)
     R = np.tril(F[index]).T
-    return Pivots(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(left.sum()) / total), F
+    return Landmarks(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(left.sum()) / total), F
 
 
-def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | None) -> tuple[Pivots, Floats]:
+def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | None) -> tuple[Landmarks, Floats]:
     """The same of the points that count, each once: a weight does what repeating its row would do."""
     if not isinstance(points, Vectors) or points.is_sparse:
         return pivots(kernel, points, rank)

@@ -58,7 +58,7 @@ class Stationary(Kernel):
         return median_distance(A, distances, weight)
 
 
-class InMetric(Stationary):
+class Mahalanobis(Stationary):
     """A stationary kernel that may measure distances by a matrix M: ‖x − x'‖² = (x − x')ᵀM(x − x')."""
 
     metric: Any
@@ -118,7 +118,7 @@ class InMetric(Stationary):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RBF(InMetric):
+class RBF(Mahalanobis):
     """The Gaussian kernel: k(x, x') = exp(−‖x − x'‖² / (2h²)).
 
     Smooth functions that forget beyond the length scale h. One matrix product and one exponential for each pair.
@@ -202,7 +202,7 @@ class RBF(InMetric):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Laplacian(InMetric):
+class Laplacian(Mahalanobis):
     """The Laplacian kernel: k(x, x') = exp(−‖x − x'‖₁ / h).
 
     Continuous functions that may have kinks. `length_scale` as for `RBF`; "auto" is the median distance ‖x − x'‖₁.

@@ -129,7 +129,7 @@ class Posterior:
 
         return np.concatenate(rows.sum(of_block))
 
-    def outside(self) -> Covariance:
+    def to_original(self) -> Covariance:
         """The covariance of coefficients and intercepts in the units of the data."""
         m, p, r = self.root.shape
         turned = self.root.copy()
@@ -139,7 +139,7 @@ class Posterior:
         return Covariance(flat @ flat.T, m, "posterior")
 
     @classmethod
-    def inside(cls, covariance: Covariance) -> "Posterior":
+    def to_standardized(cls, covariance: Covariance) -> "Posterior":
         """From a covariance in the units of the data: the centre is where the prediction is surest."""
         M = covariance.matrix
         A, b = M[:-1, :-1], M[:-1, -1]
@@ -264,5 +264,5 @@ def of_regressor(model: Any, rows: Rows) -> Distribution:
     variance = np.zeros((len(f), len(model._covariances)))
     for j, covariance in enumerate(model._covariances):
         if covariance is not None:
-            variance[:, j] = Posterior.inside(covariance).covariance(rows)[:, 0, 0]
+            variance[:, j] = Posterior.to_standardized(covariance).covariance(rows)[:, 0, 0]
     return predictive(loss, f, scale, variance.reshape(f.shape))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from gramian.objective.losses.base import Kinked, Scaled
+from gramian.objective.losses.base import PiecewiseLinear, Scaled
 from gramian.objective.losses.classification import Logistic, MultiHinge, RootHinge, Softmax
 from gramian.objective.losses.regression import Huber, Poisson, Power
 from gramian.objective.problem import Problem, joint_scale
@@ -44,13 +44,13 @@ def covariance_of(fit: Fit) -> Covariance | None:
     corrected for the degrees of freedom: the mean of `scale_terms` is 1 − df / Σw.
     """
     problem, loss = fit.problem, fit.problem.loss
-    if isinstance(loss, Kinked | MultiHinge | RootHinge) or problem.m * problem.p > MOST:
+    if isinstance(loss, PiecewiseLinear | MultiHinge | RootHinge) or problem.m * problem.p > MOST:
         return None
     if problem.parts is None or not problem.parts.smooth or (isinstance(loss, Power) and loss.p < 2):
         return None
     if fit.perfect and not fit.certificate.holds:
         return None
-    theta = problem.inside(fit.coef, fit.intercept)
+    theta = problem.to_standardized(fit.coef, fit.intercept)
     S = np.asarray(np.kron(np.eye(problem.m), problem.bend), dtype=np.float64)
     if problem.m == 1 and not isinstance(loss, LIKELIHOODS):
         if not joint_scale(loss) or fit.scale is None:

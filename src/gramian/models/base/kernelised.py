@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
-from gramian.kernels.lowrank.pivoted_cholesky import Pivots, pivots_of_distinct
+from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots_of_distinct
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import is_table, vectors
-from gramian.kernels.vectors.stationary import InMetric
+from gramian.kernels.vectors.stationary import Mahalanobis
 from gramian.models.base.composed import penalty_of
 from gramian.models.kernel.learned_metric import learn_metric
 from gramian.models.kernel.search import chosen, loss_of_fit, searched
@@ -34,7 +34,7 @@ class Kernelised:
     kernel_: Kernel
     intercept_: Any
     dual_coef_: Any
-    _pivots: Pivots
+    _pivots: Landmarks
     _support_points: Any
 
     @property
@@ -110,7 +110,7 @@ class Kernelised:
                 delattr(self, name)
         table = is_table(X)
         weight = point_weights(X, sample_weight) if target is None else target.weight
-        if targeted and isinstance(self.kernel, InMetric) and self.kernel.learns:
+        if targeted and isinstance(self.kernel, Mahalanobis) and self.kernel.learns:
             kernel = self._learn_metric(X, y, sample_weight, target)
         elif searched(self.kernel) and not targeted:  # nothing to judge by: the median distance
             kernel = kernel_of("rbf" if isinstance(self.kernel, str) else self.kernel)

@@ -12,7 +12,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
 from gramian.rows import Rows, scan
 from gramian.rows.feature_names import new_rows, remember_columns
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import confirmed
 from gramian.statistics import Moments, Triangle
 
@@ -33,7 +33,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     coef_: Floats
     intercept_: Any
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
     n_features_in_: int
     fit_intercept: bool
 
@@ -80,7 +80,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         else:
             self.intercept_ = float(intercept[0]) if one_target else intercept
 
-    def _set_certificate(self, certificate: Certificate, solver: Solver) -> None:
+    def _set_certificate(self, certificate: Certificate, solver: SolverInfo) -> None:
         """Keep what shows that the coefficients, set before, are the answer; warn where it does not."""
         self.certificate_ = confirmed(certificate, self._feature_coef, self.intercept_)
         self.solver_ = solver

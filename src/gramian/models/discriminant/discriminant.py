@@ -13,7 +13,7 @@ from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.discriminant.conic import Conic, between
 from gramian.models.discriminant.covariances import THICKNESS, apply, dense, diagonal, panels, squares, units
 from gramian.rows import Block, Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.factor import (
     EPS,
 )
@@ -79,7 +79,7 @@ class GaussianDiscriminant(ClassifyingModel):
     """
 
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class GaussianDiscriminant(ClassifyingModel):
             "moments": "the moments of the classes maximise the likelihood",
             "triangle": "columns are nearly dependent within a class: its rows were factored, not squared",
         }
-        self.solver_ = Solver("closed form", reasons[through])
+        self.solver_ = SolverInfo("closed form", reasons[through])
         if note:
             warn_user(note, PrecisionWarning)
         return self

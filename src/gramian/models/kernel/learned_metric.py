@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from gramian.kernels.points import Vectors, vectors
-from gramian.kernels.vectors.stationary import InMetric
+from gramian.kernels.vectors.stationary import Mahalanobis
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.selection.cv.regularization import splits_of
 from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, Singular, dual_of
@@ -47,7 +47,7 @@ class Learned:
         Eigenvalues of the metric in these units: how many directions it has.
     """
 
-    kernel: InMetric
+    kernel: Mahalanobis
     losses: Floats
     rounds: int
     weights: Floats
@@ -67,7 +67,7 @@ class Learned:
 class Fit:
     """f(x) = b + Σ β k(x, x_i), at the best scale of the metric and the best alpha."""
 
-    kernel: InMetric
+    kernel: Mahalanobis
     scale: float
     points: Vectors
     beta: Floats
@@ -78,7 +78,7 @@ class Fit:
 
 
 @single_threaded_blas()
-def learn_metric(model: Any, kernel: InMetric, X: Any, target: MemoryRows) -> Learned:
+def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) -> Learned:
     """The kernel with a metric from the rows of X and their target; of more than 2000 rows, from some of them."""
     points = vectors(X)
     Y = _without_units(model, target)
@@ -100,7 +100,7 @@ def learn_metric(model: Any, kernel: InMetric, X: Any, target: MemoryRows) -> Le
     return Learned(final, mean, taken, share / share.sum(), np.linalg.eigvalsh(plain))
 
 
-def rounds(kernel: InMetric, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[Fit]:
+def rounds(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[Fit]:
     """Fits with the metric of 0, 1, …, `count` rounds; the first one divides columns by their standard deviation."""
     unit = spread(points.X, weight)
     unit[unit == 0] = 1.0
@@ -115,7 +115,7 @@ def rounds(kernel: InMetric, points: Vectors, Y: Floats, weight: Floats, count: 
     return found
 
 
-def average_gradients(kernel: InMetric, points: Vectors, beta: Floats, weight: Floats) -> Floats:
+def average_gradients(kernel: Mahalanobis, points: Vectors, beta: Floats, weight: Floats) -> Floats:
     """(1/Σw) Σ w ∇f ∇fᵀ over the rows, for f = Σ β k(·, x_i), summed over the targets of β (n, t).
 
     ∇f(x) = M (Σ β s(x, x_i) x_i − x Σ β s(x, x_i)), s the slope of the kernel: products of matrices, panel by panel.
@@ -143,7 +143,7 @@ def spread(X: Floats, weight: Floats) -> Floats:
 
 
 def _losses(
-    kernel: InMetric, points: Vectors, Y: Floats, weight: Floats, train: NDArray[np.int64], test: NDArray[np.int64]
+    kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, train: NDArray[np.int64], test: NDArray[np.int64]
 ) -> list[float]:
     """The mean squared error at rows left out, after each number of rounds."""
     rows = Vectors(points.X[train])
@@ -182,7 +182,7 @@ def _of_size(M: Floats, X: Floats, weight: Floats, size: float) -> Floats:
     return M * (size / mean * size) if mean > 0 else M
 
 
-def _fitted(kernel: InMetric, M: Floats, points: Vectors, Y: Floats, weight: Floats, scales: Floats) -> Fit:
+def _fitted(kernel: Mahalanobis, M: Floats, points: Vectors, Y: Floats, weight: Floats, scales: Floats) -> Fit:
     """The fit at the scale of M and the alpha whose leave-one-out loss is smallest."""
     n = len(points)
     some = np.sort(np.random.default_rng(0).choice(n, min(n, SEARCHED), replace=False))
@@ -191,7 +191,7 @@ def _fitted(kernel: InMetric, M: Floats, points: Vectors, Y: Floats, weight: Flo
     for scale in scales.tolist():
         trial: Any = replace(kernel, metric=M / scale**2)  # type: ignore[type-var]
         path = KernelPath(Y[some], w, True, K=trial.matrix(rows))
-        losses = [float(w @ (missed**2).sum(axis=1)) for missed in path.missed(ALPHAS)]
+        losses = [float(w @ (missed**2).sum(axis=1)) for missed in path.loo_residuals(ALPHAS)]
         least = int(np.argmin(losses))
         if not best <= losses[least]:
             best, found, alpha = losses[least], (trial, scale), float(ALPHAS[least])

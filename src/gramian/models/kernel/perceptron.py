@@ -13,7 +13,7 @@ from gramian.models.base.output_codes import code_matrix
 from gramian.rows import MemoryRows
 from gramian.selection.cv.regularization import splits_of
 from gramian.solvers.base import Outcome, run
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.first_order.perceptron import NOT_SEPARABLE
 from gramian.solvers.kernel.dual_perceptron import DualPerceptron, DualProblem, Mistaken, wrong_share
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -96,7 +96,9 @@ class KernelPerceptron:
         kind = "share of rows on the wrong side"
         holds = share <= TOLERANCE
         model.certificate_ = Certificate(kind, share, TOLERANCE, holds, None, None, "rows")
-        model.solver_ = Solver(DualPerceptron.name, f"{self.n} dual variables, of which mistakes change one at a time")
+        model.solver_ = SolverInfo(
+            DualPerceptron.name, f"{self.n} dual variables, of which mistakes change one at a time"
+        )
         model.history_, model.n_iter_ = worst.history, max(*(one.iterations for one in found), 1)
         model.objective_ = model._mean_loss = float(np.mean([value for value, _ in judged]))
         model._weight = float(self.weight.sum())

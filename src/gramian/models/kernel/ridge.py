@@ -14,13 +14,13 @@ from gramian.kernels.lowrank.landmarks import MappedRows
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.kernels.points import alone
 from gramian.models.base.linear_model import Interval
-from gramian.models.kernel.ridge_cv import WHOLE, Trial
+from gramian.models.kernel.ridge_cv import WHOLE, KernelRidgeCV
 from gramian.rows import Rows
 from gramian.selection.cv.fold_moments import select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import plan
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.kernel.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class KernelRidge:
     # the choice of alpha
 
     def _select(self, model: Any, grid: Any) -> float:
-        trials: dict[Any, Trial] = getattr(model, "_trials", {})
+        trials: dict[Any, KernelRidgeCV] = getattr(model, "_trials", {})
         found = min(trials, key=lambda kernel: model.kernel_losses_[repr(kernel)], default=None)  # before it was fitted
         known = trials.get(found)
         trial = known if known is not None and known.many else self.trial(model, grid)  # few rows: by fewer alphas
@@ -72,7 +72,7 @@ class KernelRidge:
             model.kernel_losses_[repr(found)] = float(scores.mean[scores.chosen])
         return float(scores.alphas[scores.chosen])
 
-    def trial(self, model: Any, grid: Any, *, coarse: bool = False) -> Trial:
+    def trial(self, model: Any, grid: Any, *, coarse: bool = False) -> KernelRidgeCV:
         """What alphas, and kernels, are judged by; `coarse` takes 13 alphas of the grid, and none between them."""
         fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
@@ -86,7 +86,7 @@ class KernelRidge:
         def choose(losses: Any) -> Scores:
             return select(losses, alphas, rule=model.rule, fixed=fixed or coarse, limits=limits)
 
-        return Trial(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
+        return KernelRidgeCV(self.kernel, self.points, self.Y, self.weight, self.intercept, splits, choose)
 
     # one alpha
 
@@ -103,7 +103,7 @@ class KernelRidge:
                 note = "The kernel matrix has no Cholesky factor: the shortest solution is taken."
             self._refined(factor, *dual_of(factor, self.Y, self.intercept), above=0.0)
             self.kept = factor
-            self.solver = Solver(how, f"{self.n} rows: one factor of their kernel matrix")
+            self.solver = SolverInfo(how, f"{self.n} rows: one factor of their kernel matrix")
         self.certificate = Certificate(
             "gradient",
             self.value,
@@ -136,7 +136,7 @@ class KernelRidge:
             return False
         self._refined(method, beta, b, above=STEPS_REFINED)
         text = f"{self.n} rows: {method.taken} steps, preconditioned by a factor of rank {F.shape[1]}"
-        self.solver = Solver("conjugate gradients", text)
+        self.solver = SolverInfo("conjugate gradients", text)
         return self.value <= STEPS_TOLERANCE
 
     def _refined(self, method: Any, beta: Floats, b: Floats, *, above: float) -> None:
@@ -172,10 +172,10 @@ class KernelRidge:
         """f of new points, (n, t)."""
         return self.times(points, self.beta) + self.b
 
-    def without_each(self) -> Floats:
+    def loo_predictions(self) -> Floats:
         """What is predicted of each row by the model without it, (n, t)."""
         path = KernelPath(self.Y, self.weight, self.intercept, K=self.kernel.matrix(self.points))
-        return np.asarray(self.Y - path.missed(np.array([self.alpha]))[0])
+        return np.asarray(self.Y - path.loo_residuals(np.array([self.alpha]))[0])
 
     # uncertainty: the Gaussian process whose mean this is
 
@@ -219,7 +219,7 @@ class KernelRidge:
         return Interval(*(end[:, 0] if self.one else end for end in ends))
 
 
-def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> Trial:
+def trial_of(model: Any, kernel: Any, X: Any, y: Any, sample_weight: Any) -> KernelRidgeCV:
     """What a kernel is judged by, without a fit."""
     other = clone(model).set_params(kernel=kernel)
     grid = other.alphas if isinstance(other.alpha, str) else [float(other.alpha)]

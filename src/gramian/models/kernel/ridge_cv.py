@@ -30,7 +30,7 @@ ROUNDING = 1e-13  # of the largest eigenvalue: with a smaller λ folds are fitte
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class KernelRidgeCV:
     """Kernel ridge regression with one kernel, to be judged: by rows left out one by one, or by the folds of `splits`.
 
     λ = alpha Σw is the noise next to the function: it is kept where fewer rows than all are judged.
@@ -130,7 +130,7 @@ class Trial:
             factor = Factor(self.kernel.upper(points), weight, alpha * scale)
             if factor.failed:
                 F = pivots(self.kernel, points, RANK)[1]
-                missed = KernelPath(Y, weight, self.intercept, F=F).missed(np.array([alpha * scale]))[0][-count:]
+                missed = KernelPath(Y, weight, self.intercept, F=F).loo_residuals(np.array([alpha * scale]))[0][-count:]
             else:
                 missed = last_left_out(factor, Y, self.intercept, count)
             return float(np.average((missed**2).mean(axis=1), weights=weight[-count:]))
@@ -158,7 +158,7 @@ class Trial:
         K: Any = self.kernel.matrix(self.points[part]) if F is None else None
         if splits is None:
             whole = KernelPath(Y, weight, intercept, K=K, F=F)
-            return lambda alphas: (np.array([(m**2).mean(axis=1) for m in whole.missed(alphas * scale)]), weight)
+            return lambda alphas: (np.array([(m**2).mean(axis=1) for m in whole.loo_residuals(alphas * scale)]), weight)
 
         if F is not None:
             return self._losses_of_refits(Y, weight, splits, scale, K, F)
@@ -260,7 +260,7 @@ class Trial:
         return found if all(len(train) and len(test) for train, test in found) else None
 
 
-def finalists(trials: dict[Any, Trial], near: list[Any]) -> dict[Any, float]:
+def finalists(trials: dict[Any, KernelRidgeCV], near: list[Any]) -> dict[Any, float]:
     """Losses by which kernels are compared: of many rows, the best few, and those `near`, again with most of the rows.
 
     The best few are two of the sample, and two if losses fall on as they do from half of it: narrow kernels gain most

@@ -15,10 +15,10 @@ from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import fold_weights, plan
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.kernel.kernel_rows import KernelRows
-from gramian.solvers.kernel.smo import Dual, Found, Start, until_gap
+from gramian.solvers.kernel.smo import Dual, SMOResult, Start, solve_to_gap
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def train(
     dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
     if start is None and len(sign) >= MANY:
         start = Start(_from_sample(rows, sign, weight, alpha, intercept, C))
-    found, value, gap = until_gap(
+    found, value, gap = solve_to_gap(
         dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol
     )
     norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
@@ -85,7 +85,7 @@ def _from_sample(rows: KernelRows, sign: Floats, weight: Floats, alpha: float, i
     return beta
 
 
-def _gap(dual: Dual, found: Found, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
+def _gap(dual: Dual, found: SMOResult, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
     """The objective, and by how much of it the dual lies below."""
     square = float(found.beta @ found.f)
     slack = float(C @ np.maximum(0.0, 1.0 - sign * (found.f + found.offset)))
@@ -216,7 +216,7 @@ class KernelClassifier:
             convex=positive_definite(model.kernel_),
         )
         warn_unfinished(model, self.points, f"{type(model).__name__}(kernel=None)")
-        model.solver_ = Solver("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
+        model.solver_ = SolverInfo("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
         model.n_iter_ = max(m.rounds for m in self.machines)
         model.objective_ = float(np.mean([m.value for m in self.machines]))
         model.separated_, model.history_, model._covariances = False, [], [None]

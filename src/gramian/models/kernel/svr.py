@@ -21,10 +21,10 @@ from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import fold_weights, plan
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
-from gramian.solvers.kernel.smo import Dual, Found, Start, by_interior_point, by_row, minimise, until_gap
+from gramian.solvers.kernel.smo import Dual, SMOResult, Start, by_interior_point, by_row, minimise, solve_to_gap
 from gramian.warnings import warn_user
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             "duality gap", gap, tol, gap <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
         warn_unfinished(self)
-        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
+        self.solver_ = SolverInfo("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         del self._y, self._w
         return self
 
@@ -168,19 +168,19 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         tol: float,
         start: Start | None = None,
         most: int = 2000,
-    ) -> tuple[Found, float, float]:
+    ) -> tuple[SMOResult, float, float]:
         dual = self._dual(weight, alpha, epsilon)
         unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
         C = dual.high[: rows.n]
 
-        def judge(found: Found) -> tuple[float, float]:
+        def judge(found: SMOResult) -> tuple[float, float]:
             square = float(by_row(dual, found.beta, rows.n) @ found.f)
             slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
             primal, lower = 0.5 * square + slack, float(dual.c @ found.beta) - 0.5 * square
             gap = relative_gap(primal - lower, max(abs(primal), 1e-9 * unit * float(C.sum())))
             return 2.0 * alpha * primal, gap
 
-        return until_gap(dual, rows, judge, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
+        return solve_to_gap(dual, rows, judge, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
 
     def _choose(self, rows: KernelRows, points: Any, grid: Any, epsilon: float) -> float:
         fixed = not isinstance(grid, int)
@@ -291,7 +291,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
             "KKT residual", value, tol, value <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
         warn_unfinished(self)
-        self.solver_ = Solver("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
+        self.solver_ = SolverInfo("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         return self
 
     def score_samples(self, X: Any) -> Floats:

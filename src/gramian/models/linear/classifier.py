@@ -17,13 +17,13 @@ from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.linear.regressor import GRID
 from gramian.models.linear.ridge import Path, path_of
-from gramian.objective.losses.base import Kinked, Loss
+from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
-from gramian.selection.cv.leave_one_out import dense_enough, softened, some_without_each, without_each
-from gramian.selection.cv.regularization import Strength, grid, has_strength, splits_of, taken
+from gramian.selection.cv.leave_one_out import dense_enough, loo_predictions, softened, some_without_each
+from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of, taken
 from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
@@ -77,11 +77,11 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
                 delattr(self, name)
         k = len(self.classes_)
         self.multiclass_, self._loss = reduction(wanted, loss, k)
-        readings = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
-        problems = [reading(rows) for reading in readings]
+        problem_factories = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
+        problems = [reading(rows) for reading in problem_factories]
         starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
-            alpha, starts = self._choose(rows, readings, problems[0], given)
+            alpha, starts = self._choose(rows, problem_factories, problems[0], given)
             if self._judged:
                 return self
         self.alpha_ = alpha or 0.0
@@ -90,7 +90,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             for problem, start in zip(problems, starts, strict=True)
         ]
         self._keep(fits)
-        self._calibrate(rows, readings, fits)
+        self._calibrate(rows, problem_factories, fits)
         return self
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
@@ -115,14 +115,16 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         return [reading(word) for word in self.code_.T]
 
     def _choose(
-        self, rows: Rows, readings: list[Any], problem: Problem, given: Any
+        self, rows: Rows, problem_factories: list[Any], problem: Problem, given: Any
     ) -> tuple[float, list[Floats | None]]:
         """The alpha of the scores, and where the search has been at it."""
         count = given if isinstance(given, int) else 0
         if count == GRID and not self._loss.smooth:
             count = KINK_GRID
         alphas = grid(problem, count) if count else given
-        search = Strength(rows, readings, self.cv, solver=self.solver, max_iter=self.max_iter, roughly=self._judged)
+        search = AlphaSearch(
+            rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, roughly=self._judged
+        )
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
         if not self._judged:
             coefs, intercepts = search.path(self.scores_.alphas)
@@ -171,7 +173,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     # probabilities for losses that are not likelihoods
 
-    def _calibrate(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> None:
+    def _calibrate(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> None:
         """Decisions on rows that took no part in them, and the map from these to probabilities."""
         self._calibration: Calibration | None = None
         natural = isinstance(self._loss, Logistic | Softmax) and (
@@ -184,7 +186,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             f = np.hstack([some_without_each(fit.problem, fit.theta, index) for fit in fits])
             rows = taken(rows, index)
         else:
-            f = self._left_out(rows, readings, fits)
+            f = self._left_out(rows, problem_factories, fits)
         block = rows.collect()
         assert block.y is not None
         weight = np.ones(rows.n) if block.weight is None else block.weight
@@ -196,36 +198,36 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     def _dear(self, rows: Rows, fits: list[Fit]) -> bool:
         """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
-        known = isinstance(self._loss, Kinked) or (self._loss.smooth and self._loss.convex)
+        known = isinstance(self._loss, PiecewiseLinear) or (self._loss.smooth and self._loss.convex)
         return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
 
-    def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
+    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Floats:
         """From one Newton step where the curvature is known, else by refits on five folds."""
         columns = []
         for fit in fits:
             problem = fit.problem
-            known = isinstance(self._loss, Kinked) or (self._loss.smooth and self._loss.convex)
+            known = isinstance(self._loss, PiecewiseLinear) or (self._loss.smooth and self._loss.convex)
             if not known or problem.parts is None or not problem.parts.smooth or not dense_enough(problem):
-                return self._refitted(rows, readings, fits)
-            if isinstance(self._loss, Kinked):
+                return self._refitted(rows, problem_factories, fits)
+            if isinstance(self._loss, PiecewiseLinear):
                 problem = softened(problem, fit.theta)
             hessian = problem.at(fit.theta, hessian=True).hessian
-            columns.append(without_each(problem, fit.theta, hessian, whole=False))
+            columns.append(loo_predictions(problem, fit.theta, hessian, whole=False))
         return np.hstack(columns)
 
-    def _refitted(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Floats:
+    def _refitted(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Floats:
         found = np.zeros((rows.n, len(self._feature_coef)))
         for train, test in splits_of(5, rows):
             some, rest = taken(rows, train), taken(rows, test)
             seen = class_weights(some)[0]
             column = 0
-            for reading, fit in zip(readings, fits, strict=True):
+            for reading, fit in zip(problem_factories, fits, strict=True):
                 problem = reading(some).with_alpha(self.alpha_)
                 width = fit.coef.shape[1]
                 if problem.columns.weight <= 0 or (problem.m == 1 and problem.columns.low == problem.columns.high):
                     column += width  # no decision between classes of which one is not there
                     continue
-                start = problem.inside(fit.coef, fit.intercept)
+                start = problem.to_standardized(fit.coef, fit.intercept)
                 again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
                 found[test, column : column + width] = rest.times(again.coef) + again.intercept
                 column += width

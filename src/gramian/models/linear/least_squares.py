@@ -5,7 +5,7 @@ from typing import Any
 from gramian._core.validation import choice, flag
 from gramian.models.base.inference import InferentialModel
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.least_squares.closed_form import ROADS, solve
+from gramian.solvers.least_squares.closed_form import METHODS, solve
 from gramian.solvers.least_squares.row_space import minimum_norm
 
 
@@ -54,13 +54,13 @@ class LinearRegression(InferentialModel):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
-        road = choice("solver", self.solver, ROADS)
+        method = choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight)
         one = data.one_target
-        if isinstance(data, Rows) and data.n < data.d and road == "auto":
+        if isinstance(data, Rows) and data.n < data.d and method == "auto":
             solution = minimum_norm(data, intercept=intercept)
         else:
-            solution = solve(data, intercept=intercept, road=road)
+            solution = solve(data, intercept=intercept, method=method)
         self._set_coefficients(solution.coef, solution.intercept, one)
         self._set_inference(solution, one)
         self._set_certificate(solution.certificate, solution.solver)

@@ -140,11 +140,11 @@ class MAP(Composed, LinearModel, ClassifyingModel):
                 delattr(self, name)
         self._read, self._loss, one = (likelihood, prior), likelihood.loss(), True
         if self._classifies():
-            roads: list[Road] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
+            methods: list[Road] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
         else:
-            roads, one = self._numbers(prior, X, y, sample_weight, intercept)
-        found = [most_probable(road, likelihood, prior, max_iter, tol) for road in roads]
-        self._keep(roads, found, prior, one)
+            methods, one = self._numbers(prior, X, y, sample_weight, intercept)
+        found = [most_probable(method, likelihood, prior, max_iter, tol) for method in methods]
+        self._keep(methods, found, prior, one)
         return self
 
     def _classes(self, likelihood: Likelihood, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> Descent:
@@ -193,7 +193,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             "solver='auto'. Fit from the data, or from gm.scan of them."
         )
 
-    def _keep(self, roads: list[Road], found: list[tuple[Answer, Likelihood]], prior: Prior, one: bool) -> None:
+    def _keep(self, methods: list[Road], found: list[tuple[Answer, Likelihood]], prior: Prior, one: bool) -> None:
         answers = [answer for answer, _ in found]
         if self._classifies():
             self.coef_ = np.ascontiguousarray(answers[0].coef.T)
@@ -213,13 +213,14 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             self.scale_ = float(scales[0]) if one else scales
             if isinstance(self._loss, Squared):
                 self.noise_variance_ = self.scale_**2
-        self._weight = roads[0].weight
+        self._weight = methods[0].weight
         self.log_likelihood_ = -sum(
-            road.weight * a.loss / known.unit + road.rest(known) for road, (a, known) in zip(roads, found, strict=True)
+            method.weight * a.loss / known.unit + method.rest(known)
+            for method, (a, known) in zip(methods, found, strict=True)
         )
         self.log_posterior_ = self.log_likelihood_ + float(sum(prior.log_density(a.coef).sum() for a in answers))
         self._perfect = next((a.perfect for a in answers if a.perfect), "")
-        self._posteriors = [road.posterior(a, known) for road, (a, known) in zip(roads, found, strict=True)]
+        self._posteriors = [method.posterior(a, known) for method, (a, known) in zip(methods, found, strict=True)]
 
     # what it predicts
 
@@ -325,7 +326,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         if any(posterior is None for posterior in self._posteriors):
             notes.append(f"No standard errors: {self._no_posterior()}")
         else:
-            covariances = [posterior.outside() for posterior in self._posteriors if posterior is not None]
+            covariances = [posterior.to_original() for posterior in self._posteriors if posterior is not None]
             columns, _ = coefficient_errors(columns, list(covariances), bool(self.fit_intercept))
             notes.append(
                 "Errors are those of the posterior about its mode, given the scale and the prior: intervals and "

@@ -13,12 +13,12 @@ from gramian.models.base.errors import MOST, inverse_root
 from gramian.models.linear.ridge import Ridge
 from gramian.models.linear.sparse import SMALL_GRAM, Lasso
 from gramian.objective.likelihoods import Likelihood, Scaled
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.penalties import Penalty
 from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, Rows
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import TOLERANCE, Solution, solve
 from gramian.solvers.least_squares.factor import factor_of_quadratic, quadratic
 from gramian.solvers.least_squares.row_space import minimum_norm
@@ -42,7 +42,7 @@ class Answer:
     intercept: Floats
     loss: float
     certificate: Certificate
-    solver: Solver
+    solver: SolverInfo
     iterations: int
     alpha: float
     scale: float | None = None
@@ -209,7 +209,7 @@ class Descent:
         """The normal with the curvature of the posterior at its mode, given the scale."""
         fit: Fit = answer.source
         problem, m, p, d = fit.problem, fit.problem.m, fit.problem.p, fit.problem.d
-        smooth = problem.parts is not None and problem.parts.smooth and not isinstance(problem.loss, Kinked)
+        smooth = problem.parts is not None and problem.parts.smooth and not isinstance(problem.loss, PiecewiseLinear)
         if not smooth or fit.separated or m * p > MOST:
             return None
         H = self._alone(fit).with_alpha(answer.alpha).at(fit.theta, hessian=True).hessian
@@ -223,21 +223,21 @@ Road = Squares | Descent
 
 
 def most_probable(
-    road: Road, likelihood: Likelihood, prior: Prior, max_iter: int, tol: float
+    method: Road, likelihood: Likelihood, prior: Prior, max_iter: int, tol: float
 ) -> tuple[Answer, Likelihood]:
     """The mode of the posterior over coefficients and scale, and the likelihood at its scale."""
     if not likelihood.free or joint_scale(likelihood.loss()):
-        answer = road.at(prior.alpha(likelihood.unit, road.weight), last=True)
+        answer = method.at(prior.alpha(likelihood.unit, method.weight), last=True)
         return answer, likelihood if answer.scale is None else likelihood.at(answer.scale)
     assert isinstance(likelihood, Scaled)
-    low, high = likelihood.likeliest(road.at(0.0).loss), likelihood.likeliest(road.null)
-    if high == 0 or low <= road.exact * high:
-        return _exact(road, likelihood.at(road.exact * (high or 1.0)), prior)
+    low, high = likelihood.likeliest(method.at(0.0).loss), likelihood.likeliest(method.null)
+    if high == 0 or low <= method.exact * high:
+        return _exact(method, likelihood.at(method.exact * (high or 1.0)), prior)
     if prior.strength == 0:
-        return road.at(0.0, last=True), likelihood.at(low)
-    scale, off, fits = _settled_scale(road, likelihood, prior, (low, high), max_iter, tol)
+        return method.at(0.0, last=True), likelihood.at(low)
+    scale, off, fits = _settled_scale(method, likelihood, prior, (low, high), max_iter, tol)
     known = likelihood.at(scale)
-    answer = road.at(prior.alpha(known.unit, road.weight), last=True)
+    answer = method.at(prior.alpha(known.unit, method.weight), last=True)
     c = answer.certificate
     tolerance = max(c.tolerance, tol)
     certificate = replace(c, value=max(c.value, off), tolerance=tolerance, holds=c.holds and off <= tolerance)
@@ -250,8 +250,8 @@ def most_probable(
     return replace(answer, certificate=certificate, iterations=answer.iterations + fits), known
 
 
-def _exact(road: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]:
-    answer = road.at(prior.alpha(known.unit, road.weight))
+def _exact(method: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]:
+    answer = method.at(prior.alpha(known.unit, method.weight))
     known = known.at(max(known.width, known.likeliest(answer.loss)))
     sentence = (
         "Perfect fit: the likelihood is unbounded as the scale goes to 0, so no optimum exists; the scale was fixed at "
@@ -265,7 +265,7 @@ def _exact(road: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]
 
 
 def _settled_scale(
-    road: Road, likelihood: Scaled, prior: Prior, ends: tuple[float, float], max_iter: int, tol: float
+    method: Road, likelihood: Scaled, prior: Prior, ends: tuple[float, float], max_iter: int, tol: float
 ) -> tuple[float, float, int]:
     """The scale of largest posterior with the coefficients that belong to it, how far it is from settled, and the fits.
 
@@ -277,8 +277,8 @@ def _settled_scale(
     def look(u: float) -> tuple[float, float]:
         if u not in seen:
             known = likelihood.at(float(np.exp(u)))
-            answer = road.at(prior.alpha(known.unit, road.weight))
-            cost = road.weight * (answer.loss / known.unit + float(known.rest(np.zeros(1))[0]))
+            answer = method.at(prior.alpha(known.unit, method.weight))
+            cost = method.weight * (answer.loss / known.unit + float(known.rest(np.zeros(1))[0]))
             seen[u] = (
                 cost - float(prior.log_density(answer.coef).sum()),
                 float(np.log(likelihood.likeliest(answer.loss))),

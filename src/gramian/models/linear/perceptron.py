@@ -148,8 +148,12 @@ class Perceptron(LinearClassifier):
 
     def _readings(self, *given: Any) -> list[Any]:
         """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""
-        readings = super()._readings(*given)
-        return readings if self.kernel is None else [lambda some, read=read: _as_given(read(some)) for read in readings]
+        problem_factories = super()._readings(*given)
+        return (
+            problem_factories
+            if self.kernel is None
+            else [lambda some, read=read: _as_given(read(some)) for read in problem_factories]
+        )
 
     def _solve(self, problem: Problem, **more: Any) -> Fit:
         """Fits that only serve to calibrate are short."""
@@ -169,9 +173,9 @@ class Perceptron(LinearClassifier):
             unknown = float("nan" if deadline.ended() else "inf")
             self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else unknown
 
-    def _left_out(self, rows: Rows, readings: list[Any], fits: list[Fit]) -> Any:
+    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Any:
         """An algorithm, not an optimum: only refits tell what it does without a row."""
-        return self._refitted(rows, readings, fits)
+        return self._refitted(rows, problem_factories, fits)
 
     def _told(self, summary: Summary) -> Summary:
         facts = {k: v for k, v in summary.facts.items() if k != "alpha"}

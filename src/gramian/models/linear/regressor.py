@@ -18,7 +18,7 @@ from gramian.objective.losses.regression import StudentT
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
-from gramian.selection.cv.regularization import Strength, grid, has_strength
+from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength
 from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
@@ -144,11 +144,11 @@ class Regressor(Kernelised, Composed, LinearModel):
                 rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, intercept=intercept
             )
 
-        readings = [reading(j) for j in range(len(targets))]
+        problem_factories = [reading(j) for j in range(len(targets))]
         problems = [Problem(rows, loss, penalty, alpha or 0.0, intercept=intercept) for rows in targets]
         if alpha is None and has_strength(problems[0]):
             alphas = grid(problems[0], given) if isinstance(given, int) else given
-            search = Strength(data, readings, self.cv, solver=self.solver, max_iter=self.max_iter)
+            search = AlphaSearch(data, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter)
             self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not isinstance(given, int))
             alphas = self.scores_.alphas
             alpha = float(alphas[self.scores_.chosen])

@@ -16,10 +16,10 @@ from gramian.selection.cv.fold_moments import FoldMoments, select
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import plan
 from gramian.selection.features.input import fold_moments
-from gramian.solvers.least_squares.closed_form import ROADS, Penalty, Solution, solve
+from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import quadratic
 from gramian.solvers.least_squares.landmarks import solve_landmarks
-from gramian.solvers.least_squares.ridge_path import Spectrum
+from gramian.solvers.least_squares.ridge_path import RidgePath
 from gramian.solvers.least_squares.row_space import (
     MOST_PRIMAL_COLUMNS,
     RowSpace,
@@ -213,14 +213,14 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        road = validation.choice("solver", self.solver, ROADS)
+        method = validation.choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         penalty = self._penalty(data.d)
         factors = penalty.diagonal
         space, fitted, moments = None, data, None
         if isinstance(data, Rows) and data.n < data.d and self._projects(data, penalty):
             space = project_to_row_space(data, factors, intercept=intercept)
-            fitted, penalty = space.rows, Penalty()
+            fitted, penalty = space.rows, QuadraticPenalty()
         for name in ("scores_", "path_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -230,10 +230,10 @@ class Ridge(Kernelised, InferentialModel):
         elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
             moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
             self._set_path(moments, grid, penalty, intercept, space)
-        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and road != "qr":
+        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and method != "qr":
             solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
         else:
-            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, road=road)
+            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, method=method)
         if space is not None:
             assert isinstance(data, Rows)
             solution = lift(solution, space, data, alpha, factors, intercept)
@@ -246,11 +246,11 @@ class Ridge(Kernelised, InferentialModel):
         self._set_inference(solution, one)
         self._set_certificate(solution.certificate, solution.solver)
 
-    def _penalty(self, d: int) -> Penalty:
+    def _penalty(self, d: int) -> QuadraticPenalty:
         standardize = validation.flag("standardize", self.standardize)
         if self.matrix is None:
             factors = validation.factors("penalty_factors", self.penalty_factors, d)
-            return Penalty(diagonal=factors, standardize=standardize)
+            return QuadraticPenalty(diagonal=factors, standardize=standardize)
         if self.penalty_factors is not None or standardize:
             raise ValueError("matrix= is the whole penalty: leave out penalty_factors and standardize beside it.")
         matrix = validation.array("matrix", self.matrix, f"numbers of shape (m, {d})")
@@ -258,10 +258,10 @@ class Ridge(Kernelised, InferentialModel):
             raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
         if not np.isfinite(matrix).all():
             raise ValueError("matrix contains NaN or infinity; every entry of Γ must be a number.")
-        return Penalty(matrix=matrix)
+        return QuadraticPenalty(matrix=matrix)
 
     @staticmethod
-    def _projects(rows: Rows, penalty: Penalty) -> bool:
+    def _projects(rows: Rows, penalty: QuadraticPenalty) -> bool:
         """Whether the row space has the solution: for a penalty that rotations leave alone, on columns of any units."""
         positive = penalty.diagonal is None or bool((penalty.diagonal > 0).all())
         if penalty.matrix is not None or penalty.standardize or not positive:
@@ -275,7 +275,7 @@ class Ridge(Kernelised, InferentialModel):
         return extreme is None
 
     def _select(
-        self, rows: Rows, grid: Any, penalty: Penalty, intercept: bool, space: RowSpace | None
+        self, rows: Rows, grid: Any, penalty: QuadraticPenalty, intercept: bool, space: RowSpace | None
     ) -> tuple[float, Moments]:
         plans = plan(self.cv, rows)
         # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
@@ -290,7 +290,7 @@ class Ridge(Kernelised, InferentialModel):
         middle = _middle(alphas)
         parts = [total, *([] if folds is None else (train for train, _ in folds.splits))]
         whole, *trained = parallel_map(
-            lambda part: Spectrum(part, intercept=intercept, middle=middle, penalty=penalty), parts
+            lambda part: RidgePath(part, intercept=intercept, middle=middle, penalty=penalty), parts
         )
 
         def losses(some: Floats) -> tuple[Floats, Floats | None]:
@@ -307,13 +307,13 @@ class Ridge(Kernelised, InferentialModel):
         self,
         moments: Moments,
         alphas: Floats,
-        penalty: Penalty,
+        penalty: QuadraticPenalty,
         intercept: bool,
         space: RowSpace | None,
         spectrum: Any = None,
     ) -> None:
         if spectrum is None:
-            spectrum = Spectrum(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
+            spectrum = RidgePath(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
         coefs, intercepts = spectrum.coefs(alphas)
         if space is not None:
             coefs = np.stack([space.lift(coef) for coef in coefs])
@@ -350,7 +350,7 @@ def _middle(alphas: Floats) -> float:
     return float(np.sqrt(positive[0]) * np.sqrt(positive[-1])) if positive.size else 1.0
 
 
-def _refuse_range(rows: Rows, moments: Moments, penalty: Penalty, intercept: bool) -> None:
+def _refuse_range(rows: Rows, moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> None:
     """Raise if the alphas that make a difference are beyond the range of float64."""
     q = quadratic(moments, intercept=intercept)
     varying = np.flatnonzero(~q.constant)
@@ -365,7 +365,7 @@ def _refuse_range(rows: Rows, moments: Moments, penalty: Penalty, intercept: boo
         )
 
 
-def _ends(moments: Moments, penalty: Penalty, intercept: bool) -> tuple[float, float]:
+def _ends(moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> tuple[float, float]:
     """Alphas from no shrinkage worth the name to all of it: set by the variances of the columns."""
     q = quadratic(moments, intercept=intercept)
     G, P = np.diagonal(q.G), np.diagonal(penalty.gram(q, 1.0))

@@ -121,7 +121,7 @@ class ElasticNet(LinearModel):
         validation.flag("fit_intercept", self.fit_intercept)
         validation.whole("max_iter", self.max_iter, low=1)
         validation.number("tol", self.tol, low=0.0, open_low=True)
-        road = validation.choice("solver", self.solver, ("auto", "gram", "rows"))
+        method = validation.choice("solver", self.solver, ("auto", "gram", "rows"))
         ratio = validation.number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         standardize = validation.flag("standardize", self.standardize)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
@@ -131,9 +131,9 @@ class ElasticNet(LinearModel):
         if hasattr(self, "scores_"):
             del self.scores_
         problem: OnGram | OnRows
-        if road == "rows" and not isinstance(data, Rows):
+        if method == "rows" and not isinstance(data, Rows):
             raise ValueError('solver="rows" needs the rows themselves: fit from the data, or use solver="gram".')
-        if isinstance(data, Rows) and (road == "rows" or (road == "auto" and _is_wide(data))):
+        if isinstance(data, Rows) and (method == "rows" or (method == "auto" and _is_wide(data))):
             problem = OnRows(data, self, shrinkage)
         else:
             problem = OnGram(data, self, shrinkage)

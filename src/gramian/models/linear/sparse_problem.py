@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gramian.rows import Block, Rows, parallel_map
 from gramian.selection.cv.fold_moments import FoldMoments, searching
 from gramian.selection.cv.splits import Plan, fold_weights, plan
-from gramian.solvers.certificate import Solver
+from gramian.solvers.certificate import SolverInfo
 from gramian.solvers.least_squares.factor import factor_of_quadratic, quadratic
 from gramian.solvers.sparse.active_set import ENDED
 from gramian.solvers.sparse.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram
@@ -39,7 +39,7 @@ class OnGram:
     """The problem on cross-products: from moments, or from one pass over rows."""
 
     through = "moments"
-    solver = Solver("active set on the Gram matrix", "the d × d Gram matrix fits: exact along the whole path")
+    solver = SolverInfo("active set on the Gram matrix", "the d × d Gram matrix fits: exact along the whole path")
 
     def __init__(self, data: Rows | Moments, model: Settings, shrinkage: Shrinkage) -> None:
         self.data = data
@@ -106,7 +106,7 @@ class OnRows:
     """The problem on the matrix itself, for more columns than a Gram matrix should have."""
 
     through = "rows"
-    solver = Solver(
+    solver = SolverInfo(
         "working sets on the rows", "more columns than rows: inner products only of the columns that matter"
     )
     reach = 1e-2

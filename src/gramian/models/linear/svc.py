@@ -231,6 +231,6 @@ def _weaker(problem: Problem, hard: Fit) -> Fit | None:
         slopes = np.where(kinks.share[:n] > 0, pull / kinks.share[:n], 0.0)
     if (np.abs(slopes) > 1.0).any():
         return None
-    theta = problem.inside(hard.coef, hard.intercept)
+    theta = problem.to_standardized(hard.coef, hard.intercept)
     more = hard.more | {"kinks": kinks, "slopes": np.append(slopes, hard.more["slopes"][n:])}
     return replace(hard, problem=problem, theta=theta, value=problem.value(theta), more=more)

@@ -9,7 +9,7 @@ from gramian._core.summary import Summary
 from gramian._core.validation import flag
 from gramian.models.base.linear_model import LinearModel
 from gramian.rows import single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import TOLERANCE, solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
@@ -100,7 +100,7 @@ class TotalLeastSquares(LinearModel):
             through=through,
             note=" ".join(notes),
         )
-        solver = Solver("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
+        solver = SolverInfo("SVD", "the smallest singular vectors of the factor of [X, y] are the answer")
         self._set_certificate(certificate, solver)
         plain = solve(data, intercept=intercept)
         self._least_squares = (plain.coef, plain.intercept)
@@ -143,7 +143,7 @@ def _hyperplane(s: Floats, Vt: Floats, d: int) -> Floats:
 
 
 def _root(data: Any, intercept: bool) -> tuple[Floats, NDArray[np.int64], Floats, float, str]:
-    """A square root of the cross-products of [X, y], the exponents of its columns, the means, the weight, the road."""
+    """A square root of the cross-products of [X, y], the exponents of its columns, means, weight and method."""
     if isinstance(data, Moments):
         sums = data if intercept else data.second_moments()
         values, vectors = np.linalg.eigh(sums.scaled)

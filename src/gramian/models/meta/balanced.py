@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.validation import choice, number
 from gramian.features.spread import spread_of
 from gramian.models.meta.base import (
-    AroundClassifier,
     Labelled,
+    MetaClassifier,
     are_whole,
     fit_counted,
     inner_has,
@@ -44,7 +44,7 @@ class ClassCounts(NamedTuple):
     after: Floats
 
 
-class Balanced(AroundClassifier):
+class Balanced(MetaClassifier):
     """Fit any classifier as if its classes were equally frequent, so that rare ones are not ignored.
 
     With class totals n_c (sums of weights, or numbers of rows), n = Σ n_c and k classes:

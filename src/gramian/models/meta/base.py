@@ -256,7 +256,7 @@ def log_probabilities(model: Any, X: Any) -> Floats:
         return np.log(model.predict_proba(X))
 
 
-class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier around another, `estimator_`, whose columns, classes, summary and chart it shows."""
 
     estimator: Any

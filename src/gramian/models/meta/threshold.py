@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.validation import flag
 from gramian.models.meta.base import (
-    AroundClassifier,
     Labelled,
+    MetaClassifier,
     fit_counted,
     inner_has,
     log_probabilities,
@@ -22,7 +22,7 @@ from gramian.models.meta.base import (
     seed_of,
     take,
 )
-from gramian.models.meta.threshold_search import Judge, Objective, beside, one_threshold, parsed, thresholds
+from gramian.models.meta.threshold_search import Objective, Scorer, beside, one_threshold, parsed, thresholds
 from gramian.rows import CountedFolds, scan
 from gramian.selection.cv.splits import plan
 
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class TunedThreshold(AroundClassifier):
+class TunedThreshold(MetaClassifier):
     """Decide by the threshold at which an objective is best, found along the whole precision-recall or ROC curve.
 
     Two classes: a row is decided positive where score(x) > τ, the score being `predict_proba` of the positive class, or
@@ -153,7 +153,7 @@ class TunedThreshold(AroundClassifier):
             model, response, rows, scores = self._out_of_fold(data, positive, seed, refit)
         in_order = np.argsort(classes)
         codes = in_order[np.searchsorted(classes[in_order], data.y[rows])]
-        judge = Judge(classes, codes, data.counts[rows], data.weight is not None, positive, objective)
+        judge = Scorer(classes, codes, data.counts[rows], data.weight is not None, positive, objective)
         tuned = one_threshold(judge, scores) if scores.ndim == 1 else thresholds(judge, scores, response)
         self.threshold_, self.score_, self.curve_ = tuned
         self.estimator_, self.response_ = model, response

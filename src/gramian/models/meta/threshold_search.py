@@ -122,7 +122,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class Scorer:
     """An objective over rows whose classes are known."""
 
     classes: Array
@@ -225,7 +225,7 @@ def _line(margins: Floats, target: int, others: Ints, *, outer: float, closed: b
     return Line(order, ends, cuts[ends], target, others)
 
 
-def one_threshold(judge: Judge, scores: Floats) -> tuple[float, float, ThresholdCurve]:
+def one_threshold(judge: Scorer, scores: Floats) -> tuple[float, float, ThresholdCurve]:
     """Two classes: the best of all thresholds."""
     assert judge.positive is not None
     others = np.full(len(scores), 1 - judge.positive)
@@ -237,7 +237,7 @@ def one_threshold(judge: Judge, scores: Floats) -> tuple[float, float, Threshold
     return float(line.cuts[best]), float(value[best]), _curve(line.cuts, value, counts, judge.positive)
 
 
-def thresholds(judge: Judge, scores: Floats, response: str) -> tuple[Floats, float, tuple[ThresholdCurve, ...]]:
+def thresholds(judge: Scorer, scores: Floats, response: str) -> tuple[Floats, float, tuple[ThresholdCurve, ...]]:
     """Several classes: thresholds that none of them alone can improve."""
     ratio, k = response == "predict_proba", len(judge.classes)
     with np.errstate(divide="ignore"):
@@ -263,7 +263,7 @@ def thresholds(judge: Judge, scores: Floats, response: str) -> tuple[Floats, flo
     return threshold, float(value[0]), tuple(curves)
 
 
-def _coordinate_search(judge: Judge, levels: Floats, start: Floats) -> tuple[float, float, Floats]:
+def _coordinate_search(judge: Scorer, levels: Floats, start: Floats) -> tuple[float, float, Floats]:
     """How far constraints are missed, the objective times its sign, and the offsets where no one alone is better."""
     sign, offsets = judge.objective.sign, start.copy()
     missed, value = _decided(judge, levels - offsets)
@@ -283,8 +283,8 @@ def _coordinate_search(judge: Judge, levels: Floats, start: Floats) -> tuple[flo
     return *best, offsets
 
 
-def _decided(judge: Judge, shifted: Floats) -> tuple[Floats, Floats]:
-    """What `Judge.weigh` says of the decision for the largest number in each row."""
+def _decided(judge: Scorer, shifted: Floats) -> tuple[Floats, Floats]:
+    """What `Scorer.weigh` says of the decision for the largest number in each row."""
     line = Line(np.arange(len(shifted)), np.array([0]), np.zeros(1), 0, shifted.argmax(axis=1))
     return judge.weigh(line, judge.counts(line))
 
@@ -303,7 +303,7 @@ def _curve(cuts: Floats, value: Floats, counts: Counts, j: int) -> ThresholdCurv
     return ThresholdCurve(cuts, value, *(counts.measure(name, j) for name in ("recall", "precision", "fpr")))
 
 
-def _refuse_missed(judge: Judge, missed: Floats) -> None:
+def _refuse_missed(judge: Scorer, missed: Floats) -> None:
     if missed.max() < 0:
         wanted = " and ".join(f"{name} {relation} {bound:g}" for name, relation, bound in judge.objective.constraints)
         raise ValueError(

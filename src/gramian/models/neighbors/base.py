@@ -13,12 +13,12 @@ from gramian._core import validation
 from gramian.models.neighbors.distances import FEATURES, METRICS
 from gramian.models.neighbors.exact_search import Search, search
 from gramian.models.neighbors.space import Space, numbers
-from gramian.models.neighbors.votes import Ballot, Poll, held_out, leave_one_out
+from gramian.models.neighbors.votes import Poll, VoteTable, held_out, leave_one_out
 from gramian.rows import Block, MemoryRows, Rows, parallel_map
 from gramian.rows.feature_names import new_rows
 from gramian.selection.cv.scores import NOTHING, Scores, mean_and_error
 from gramian.selection.cv.splits import Plan, plan
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,11 +70,11 @@ class NeighborsModel:
     n_neighbors_: int
     scores_: NeighborScores
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
 
     _space: Space
     _search: Search
-    _ballot: Ballot
+    _ballot: VoteTable
     _weight: Floats | None
     _numbers: Ints  # of the rows given, those of positive weight
 
@@ -128,7 +128,7 @@ class NeighborsModel:
                 )
         return None
 
-    def _learn(self, rows: Rows, given: int | None, ballot_of: Callable[[Floats], Ballot]) -> None:
+    def _learn(self, rows: Rows, given: int | None, ballot_of: Callable[[Floats], VoteTable]) -> None:
         """Keep the rows and the ballot of their targets, and choose the number of neighbours unless it is given."""
         block = rows.collect()
         assert block.y is not None

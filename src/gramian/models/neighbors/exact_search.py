@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gramian.models.neighbors.distances import GramBounds, Metric, exponent_of, slack
 from gramian.models.neighbors.distinct import Distinct, nearest_of_each
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Search(ABC):
         The rows to find, as `metric.points` gives them, without repetitions.
     """
 
-    solver: Solver
+    solver: SolverInfo
     at_once: int
 
     def __init__(self, metric: Metric, distinct: Distinct) -> None:
@@ -144,7 +144,7 @@ class Brute(Search):
             self.at_once = max(MANY_QUERIES, min(BY_CELLS, most // (k + EXTRA)))
         if self._too_loose(min(k, self.n)):
             self.bounds = metric.bounds(self.T, single=False)
-        self.solver = Solver("brute", f"{reason}: {self.bounds.words}, and distances of the nearest")
+        self.solver = SolverInfo("brute", f"{reason}: {self.bounds.words}, and distances of the nearest")
 
     def _too_loose(self, k: int) -> bool:
         """Whether the bounds let many more points through than are asked for, in a sample of them."""
@@ -188,7 +188,7 @@ class Tree(Search):
         exponent = exponent_of(self.T)
         self.exponent = exponent if abs(exponent) > 300 else 0
         self.tree = KDTree(np.ldexp(self.T, -self.exponent))
-        self.solver = Solver("kd_tree", reason)
+        self.solver = SolverInfo("kd_tree", reason)
 
     def candidates(self, Q: Any, m: int) -> Candidates:
         U = np.ldexp(Q, -self.exponent)

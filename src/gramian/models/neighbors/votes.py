@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 CELLS = 2**20  # numbers added up at once
 
 
-class Ballot(ABC):
+class VoteTable(ABC):
     """What each row says, as numbers that are added up over neighbours."""
 
     @abstractmethod
@@ -23,7 +23,7 @@ class Ballot(ABC):
         """The numbers (…, v) of some rows."""
 
     @abstractmethod
-    def part(self, rows: Ints, weight: Floats | None) -> "Ballot":
+    def part(self, rows: Ints, weight: Floats | None) -> "VoteTable":
         """The ballot of some rows alone."""
 
     def weighed(self, totals: Floats, rows: Ints | None = None, unit: Any = 1.0) -> Floats:
@@ -39,7 +39,7 @@ class Ballot(ABC):
         """Loss (b, A) of the predictions from totals (b, A, v) for these rows."""
 
 
-class Means(Ballot):
+class Means(VoteTable):
     """Targets (n, t), averaged; the loss is the squared error, averaged over targets."""
 
     def __init__(self, y: Floats) -> None:
@@ -59,7 +59,7 @@ class Means(Ballot):
         return ((self.answer(totals) - self.table[rows, None, :-1]) ** 2).mean(axis=-1)
 
 
-class Votes(Ballot):
+class Votes(VoteTable):
     """Classes as numbers 0 … count − 1; the loss is 0 or 1, or the cost of the decision.
 
     Parameters
@@ -127,7 +127,7 @@ class Poll:
         Whether neighbours count by one over their distance; those at distance zero then count alone.
     """
 
-    def __init__(self, search: Search, ballot: Ballot, weight: Floats | None, nearer: bool) -> None:
+    def __init__(self, search: Search, ballot: VoteTable, weight: Floats | None, nearer: bool) -> None:
         self.search, self.ballot, self.weight, self.nearer = search, ballot, weight, nearer
         self.rows = search.distinct.rows
 
@@ -174,7 +174,7 @@ def leave_one_out(poll: Poll, points: Any, grid: Ints) -> Floats:
     return np.concatenate(parallel_map(block, range(0, points.shape[0], size))).T
 
 
-def held_out(poll: Poll, points: Any, grid: Ints, whole: Ballot, rows: Ints) -> Floats:
+def held_out(poll: Poll, points: Any, grid: Ints, whole: VoteTable, rows: Ints) -> Floats:
     """Losses (A, q) of the rows `rows` of the whole ballot, whose points are given, from the poll's own."""
     size = poll.search.at_once
 

@@ -160,7 +160,7 @@ class Scaled(Loss):
         return 1.0 if self.scale is None else float(self.scale)
 
 
-class Kinked(Loss):
+class PiecewiseLinear(Loss):
     """max(low · (f − at), high · (f − at)): two slopes and a kink, given by `kink`."""
 
     smooth: ClassVar[bool] = False

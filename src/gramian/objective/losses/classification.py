@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log1p, ndtr, xlogy
 
-from gramian.objective.losses.base import Kinked, Loss
+from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.envelopes import simplex_projection
 from gramian.objective.losses.logistic_sums import logistic_sums, logistic_sweep
 
@@ -141,7 +141,7 @@ class Softmax(Loss):
 
 
 @dataclass(frozen=True)
-class Perceptron(Kinked):
+class Perceptron(PiecewiseLinear):
     """max(0, −y f): only mistakes count, by how far they are on the wrong side.
 
     >>> import numpy as np
@@ -156,7 +156,7 @@ class Perceptron(Kinked):
 
 
 @dataclass(frozen=True)
-class Hinge(Kinked):
+class Hinge(PiecewiseLinear):
     """max(0, 1 − y f), the loss of support vector machines.
 
     >>> import numpy as np
@@ -320,7 +320,7 @@ class SoftKink(Loss):
     array([0.5])
     """
 
-    inner: Kinked
+    inner: PiecewiseLinear
     width: float
 
     def _part(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log1p, wrightomega, xlogy
 
-from gramian.objective.losses.base import Kinked, Loss, Scaled
+from gramian.objective.losses.base import Loss, PiecewiseLinear, Scaled
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
-class Absolute(Kinked):
+class Absolute(PiecewiseLinear):
     """|y − f|: the median, where squared error is the mean.
 
     >>> import numpy as np
@@ -60,7 +60,7 @@ class Absolute(Kinked):
 
 
 @dataclass(frozen=True)
-class Quantile(Kinked):
+class Quantile(PiecewiseLinear):
     """q · (y − f) above the prediction and (1 − q) · (f − y) below it: the q-quantile.
 
     >>> import numpy as np

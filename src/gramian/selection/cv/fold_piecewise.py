@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
@@ -31,7 +31,7 @@ def kinks_shared(problem: Problem) -> bool:
     dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
     quadratic = parts is not None and parts.smooth and parts.square.ndim == 1 and bool(parts.square.any())
     few = problem.p <= MOST_COLUMNS and rows.n * problem.p <= MOST_CELLS
-    return isinstance(problem.loss, Kinked) and problem.m == 1 and dense and quadratic and few
+    return isinstance(problem.loss, PiecewiseLinear) and problem.m == 1 and dense and quadratic and few
 
 
 class FoldKink:
@@ -45,7 +45,7 @@ class FoldKink:
         self.problem, self.plans, self.refit = problem, plans, refit
         block = problem.rows.collect()
         assert block.y is not None
-        assert isinstance(problem.loss, Kinked)
+        assert isinstance(problem.loss, PiecewiseLinear)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
         self.kinks = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
         weight = np.ones(len(self.Z)) if block.weight is None else block.weight
@@ -119,7 +119,7 @@ class FoldKink:
                 self.lossless[k] = alpha
             if not solved:
                 fit = self.refit(rows, alpha)
-                theta = self.problem.inside(fit.coef, fit.intercept)[0]
+                theta = self.problem.to_standardized(fit.coef, fit.intercept)[0]
             known[alpha] = theta[None]
 
     def _start(self, known: dict[float, Floats], whole: dict[float, Floats] | None, alpha: float) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import SoftKink
 from gramian.objective.problem import Problem
 from gramian.rows import Block, parallel_map
@@ -25,7 +25,7 @@ CLOSE = 1e-4  # a last step, over how far the prediction has moved
 MOST_STEPS = 20
 
 
-def without_each(problem: Problem, theta: Floats, hessian: Floats, *, whole: bool = True) -> Floats:
+def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: bool = True) -> Floats:
     """The predictions (n, m) of every row by the model without it, to first order in 1/n.
 
     A row is left out with all its weight; `whole=False` leaves out one unit of it, so that a calibration of rows with
@@ -63,16 +63,16 @@ def without_each(problem: Problem, theta: Floats, hessian: Floats, *, whole: boo
 def some_without_each(problem: Problem, theta: Floats, index: NDArray[np.int64]) -> Floats:
     """The same of some rows, whose curvature stands for that of all."""
     alone = part_of(problem, index, alone=True)
-    if isinstance(alone.loss, Kinked):
+    if isinstance(alone.loss, PiecewiseLinear):
         alone = softened(alone, theta)
     hessian = alone.at(theta, hessian=True).hessian
-    return without_each(part_of(problem, index).with_loss(alone.loss), theta, hessian, whole=False)
+    return loo_predictions(part_of(problem, index).with_loss(alone.loss), theta, hessian, whole=False)
 
 
 def softened(problem: Problem, theta: Floats) -> Problem:
     """The problem with its kinks made smooth over the width of a density estimate, which gives it a curvature."""
     loss = problem.loss
-    assert isinstance(loss, Kinked)
+    assert isinstance(loss, PiecewiseLinear)
 
     def of_block(block: Block) -> Floats:
         total = np.zeros(2)
@@ -109,7 +109,7 @@ def left_out_losses(problem: Problem, theta: Floats, hessian: Floats) -> tuple[F
     move most, and some of the others, are refitted in truth; what these show bounds the error of the rest. More rows
     are refitted until that bound is small next to the standard error of the mean, or all are: then it is 0.
     """
-    f = without_each(problem, theta, hessian)
+    f = loo_predictions(problem, theta, hessian)
     block = problem.rows.collect()
     assert block.y is not None
     y = block.y[:, 0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses.base import Kinked, Scaled
+from gramian.objective.losses.base import PiecewiseLinear, Scaled
 from gramian.objective.losses.classification import MultiHinge, RootHinge
 from gramian.objective.losses.regression import Huber, Power, StudentT
 from gramian.objective.problem import Problem, joint_scale
@@ -27,7 +27,7 @@ from gramian.solvers.smooth.softmax_models import stackable
 from gramian.solvers.solve import Fit, fit_problem
 
 Floats = NDArray[np.float64]
-Reading = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
+ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
 FOLD_TOL = 1e-7
 SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
@@ -138,26 +138,26 @@ def _ends(problem: Problem) -> tuple[float, float]:
     return top, max(least, top * WIDEST)
 
 
-class Strength:
+class AlphaSearch:
     """Validation losses of one or several problems that share their rows and their alpha."""
 
     def __init__(
         self,
         rows: Rows,
-        readings: list[Reading],
+        problem_factories: list[ProblemFactory],
         cv: Any,
         *,
         solver: Any = "auto",
         max_iter: int = 1000,
         roughly: bool = False,
     ):
-        self.rows, self.readings, self.solver, self.max_iter = rows, readings, solver, max_iter
+        self.rows, self.problem_factories, self.solver, self.max_iter = rows, problem_factories, solver, max_iter
         self.roughly = roughly  # whether scores are only compared with those of other kernels
         self.plans = plan(cv, rows)
-        self.problems = [reading(rows) for reading in readings]
+        self.problems = [reading(rows) for reading in problem_factories]
         self.weights = fold_weights(self.plans, rows)
         self.loo = self.weights is not None
-        self.paths: list[dict[float, Floats]] = [{} for _ in readings]
+        self.paths: list[dict[float, Floats]] = [{} for _ in problem_factories]
         self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
         self.losses = Limited(self._losses)
         self.together: dict[int, FoldSearch | FoldSoftmax | FoldKink | FoldScale] = {}
@@ -229,7 +229,7 @@ class Strength:
                         at, solver=self.solver, start=start, max_iter=self.max_iter, tol=FOLD_TOL, warn=False
                     ).theta
                 start = theta if problem.loss.smooth else None
-                steps.append(problem.outside(theta))
+                steps.append(problem.to_original(theta))
             columns.append((np.stack([coef for coef, _ in steps]), np.stack([b for _, b in steps])))
         return np.concatenate([c for c, _ in columns], axis=2), np.concatenate([b for _, b in columns], axis=1)
 
@@ -269,12 +269,12 @@ class Strength:
 
     def _alone(self, number: int, index: NDArray[np.int64], alpha: float) -> Fit:
         """One model by itself."""
-        problem = self.readings[number](taken(self.rows, index)).with_alpha(alpha)
+        problem = self.problem_factories[number](taken(self.rows, index)).with_alpha(alpha)
         return fit_problem(problem, solver=self.solver, max_iter=self.max_iter, tol=FOLD_TOL, warn=False)
 
     def _refits(self, number: int, alphas: Floats) -> Floats:
         splits = [pair for each in self.plans for pair in _splits(each, self.rows.n)]
-        reading = self.readings[number]
+        reading = self.problem_factories[number]
 
         def path(index: int) -> Floats:
             train, test = splits[index]
@@ -282,7 +282,7 @@ class Strength:
 
         return np.column_stack(parallel_map(path, range(len(splits))))
 
-    def _path(self, reading: Reading, train: Rows, test: Rows, alphas: Floats) -> Floats:
+    def _path(self, reading: ProblemFactory, train: Rows, test: Rows, alphas: Floats) -> Floats:
         with threads(1):
             losses = np.full(len(alphas), np.nan)
             judge = reading(test)
@@ -302,7 +302,7 @@ class Strength:
                     tol=FOLD_TOL,
                     warn=False,
                 )
-                if not isinstance(problem.loss, Kinked | MultiHinge | RootHinge | StudentT):
+                if not isinstance(problem.loss, PiecewiseLinear | MultiHinge | RootHinge | StudentT):
                     start = fit.theta
                 losses[a] = validation(judge, fit)
             return losses
@@ -324,7 +324,7 @@ def validation(judge: Problem, fit: Fit) -> float:
     """The mean loss of a fit on other rows; a scale that was estimated is the one of the fit."""
     loss = fit.problem.loss if fit.scale is None else fit.problem.loss.at(fit.scale)  # type: ignore[attr-defined]
     bare = judge.with_loss(loss).with_alpha(0.0)
-    theta = bare.inside(fit.coef, fit.intercept)
+    theta = bare.to_standardized(fit.coef, fit.intercept)
     mean = float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
     # Huber's loss is in units of its scale: what is minimised, and so judged, is scale + scale · loss.
     return mean if fit.scale is None or not isinstance(loss, Huber) else fit.scale * (1.0 + mean)

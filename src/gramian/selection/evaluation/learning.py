@@ -11,7 +11,7 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian.selection.evaluation.choices import text_of
 from gramian.selection.evaluation.sample import Array, Floats, Ints, Sample, check_model, read, seed_of
-from gramian.selection.evaluation.scoring import Judge, judge
+from gramian.selection.evaluation.scoring import Scorer, judge
 from gramian.selection.evaluation.trials import fitted, predicted, splits
 
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
@@ -196,7 +196,7 @@ def _fold(
     sample: Sample,
     pair: tuple[Ints, Ints],
     number: int,
-    measure: Judge,
+    measure: Scorer,
     seed: int,
 ) -> list[tuple[float, float]]:
     """(training score, validation score) of every try in one fold."""

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
 from gramian.selection.evaluation.sample import Array, Floats, Sample, check_model, read, seed_of
-from gramian.selection.evaluation.scoring import RANGES, Judge, check_level, fold_mean, judges
+from gramian.selection.evaluation.scoring import RANGES, Scorer, check_level, fold_mean, judges
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 
 MOST_SHOWN = 10  # folds whose choices are printed
@@ -216,7 +216,7 @@ def evaluate(
     )
 
 
-def _score(part: Judge, predictions: list[Array], sample: Sample, pairs: Pairs, level: float, once: bool) -> Score:
+def _score(part: Scorer, predictions: list[Array], sample: Sample, pairs: Pairs, level: float, once: bool) -> Score:
     folds = np.full(len(pairs), np.nan)
     for number, ((_, test), prediction) in enumerate(zip(pairs, predictions, strict=True)):
         try:

@@ -23,7 +23,7 @@ RANGES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class Scorer:
     """A metric of predictions.
 
     Attributes
@@ -68,7 +68,7 @@ class Judge:
         return more
 
 
-def judges(given: Any, model: Any, sample: Sample) -> list[Judge]:
+def judges(given: Any, model: Any, sample: Sample) -> list[Scorer]:
     """Metrics from names, functions, a list or dict of these, or None for those of the task."""
     if given is None:
         return [judge(name, sample) for name in _usual(model, sample)]
@@ -83,21 +83,21 @@ def judges(given: Any, model: Any, sample: Sample) -> list[Judge]:
     return found
 
 
-def judge(given: Any, sample: Sample, name: str | None = None) -> Judge:
+def judge(given: Any, sample: Sample, name: str | None = None) -> Scorer:
     """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
     if isinstance(given, str) and given == "error_rate":
-        found = Judge(name or given, "labels", False, error_rate)
+        found = Scorer(name or given, "labels", False, error_rate)
     elif isinstance(given, str) or hasattr(given, "function"):
         known = metric(given) if isinstance(given, str) else given
         if known.greater_is_better is None:
             raise ValueError(f"{known.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
-        found = Judge(name or known.name, known.needs, known.greater_is_better, known.function)
+        found = Scorer(name or known.name, known.needs, known.greater_is_better, known.function)
     elif callable(given):
         same = [known for known in METRICS.values() if known.function is given]
         if same:
             return judge(same[0], sample, name)
         needs = "numbers" if sample.classes is None else "labels"
-        return Judge(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
+        return Scorer(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
     else:
         raise TypeError(f"A metric is {given!r}; it must be a name such as 'accuracy' or 'mse', or a function.")
     numbers = found.needs == "numbers"

@@ -18,7 +18,7 @@ from gramian.selection.cv.scores import scores_of
 from gramian.selection.cv.splits import plan
 from gramian.selection.features.input import Columns, feature_count, fold_moments, read, refuse_more
 from gramian.selection.features.leaps import best_subsets
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import confirmed, solve
 from gramian.solvers.least_squares.factor import Factor, factor_of_quadratic, quadratic
 from gramian.statistics import Moments
@@ -115,7 +115,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     path_: SubsetPath
     n_features_: int
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
     n_features_in_: int
 
     def __init__(self, n_features: int | str = "auto", *, cv: Any = 5, fit_intercept: bool = True) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.objective.problem import Point, Problem
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     Damping,
@@ -33,7 +33,7 @@ VALLEY = 0.2  # ratio of the two curvatures below which a valley is narrow
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class GradientDescent(Method):
+class GradientDescent(Solver):
     """θ ← prox(θ − step · gradient): the oldest method, here for any loss and any penalty.
 
     Coordinates are standardised: columns centred and scaled by a power of two to a standard deviation between ½ and 1
@@ -74,7 +74,7 @@ class GradientDescent(Method):
     >>> rows = gm.scan([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
     >>> problem = Problem(rows, gm.losses.Squared(), gm.penalties.Zero(), 0.0)
     >>> found = run(GradientDescent(0.5), problem, max_iter=1000, tol=1e-9)
-    >>> coef, intercept = problem.outside(found.theta)
+    >>> coef, intercept = problem.to_original(found.theta)
     >>> coef.round(6), intercept.round(6)
     (array([[2.]]), array([1.]))
     """
@@ -137,7 +137,7 @@ class GradientDescent(Method):
         best: Point = more["best"]
         if point.value - best.value > 100 * ROUNDING * max(abs(best.value), abs(more["first"])):
             return self._diverged(problem, state)
-        return replace(_state(problem, best, more), stuck=True)
+        return replace(_state(problem, best, more), stalled=True)
 
     def _diverged(self, problem: Problem, state: State) -> State:
         best: Point = state.more["best"]
@@ -152,7 +152,7 @@ class GradientDescent(Method):
             )
         message += ' Take a shorter step, or step="line_search".'
         more = {**state.more, "point": best, "diverged": True, "message": message}
-        return State(best.theta, best.value, measure, stuck=True, more=more)
+        return State(best.theta, best.value, measure, stalled=True, more=more)
 
     # line search
 
@@ -170,9 +170,9 @@ class GradientDescent(Method):
             bend = _curvatures(problem, change, trial.gradient - point.gradient)
             if trial.value <= point.value - need + ROUNDING * abs(point.value):
                 found = _state(problem, trial, {**more, "length": _next_length(bend, length)})
-                return replace(found, stuck=found.more["waits"] > PATIENCE)
+                return replace(found, stalled=found.more["waits"] > PATIENCE)
             length *= min(max(1.0 / (bend[0] * length), 0.1), 0.5) if np.isfinite(bend[0]) and bend[0] > 0 else 0.1
-        return replace(_state(problem, point, more), stuck=True)
+        return replace(_state(problem, point, more), stalled=True)
 
     def _falling(self, problem: Problem, state: State) -> State:
         """The subgradient method: the first step by search, halved where no step of late has found a better point."""
@@ -213,7 +213,7 @@ class GradientDescent(Method):
         longest = max(more.get("tried", 0.0), change if np.isfinite(change) else 0.0)
         gone = change <= max(1e-16 * float(np.abs(point.theta).max()), 1e-30 * longest)
         more = {**more, "length": SHRINK * length, "taken_back": True, "tried": longest}
-        kept = replace(state, stuck=gone, more=more)
+        kept = replace(state, stalled=gone, more=more)
         if gone and not problem.loss.smooth:
             kept.more["message"] = (
                 "No step along this subgradient lowers the objective: the bold driver ended at a kink, which need not "

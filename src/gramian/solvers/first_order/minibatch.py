@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
-from gramian.objective.losses.base import Kinked, Loss
+from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.classification import Logistic, SquaredHinge
 from gramian.objective.losses.regression import Huber, Poisson, Squared
 
@@ -20,7 +20,7 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled_loss(loss: Loss, y: Floats) -> tuple[int, Floats, Floats, Floats] | None:
     """The number of a loss and three arrays that say its slope at each row; None for losses not compiled here."""
-    if isinstance(loss, Kinked):
+    if isinstance(loss, PiecewiseLinear):
         return KINKED, *loss.kink(y)
     if type(loss) is Huber:
         return HUBER, y, np.array([loss.delta]), np.array([loss.unit])

@@ -11,7 +11,7 @@ from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 
 Floats = NDArray[np.float64]
 MOST_VISITS = 100.0  # of a row in a sweep: larger weights are all made smaller
@@ -19,7 +19,7 @@ NOT_SEPARABLE = "The classes are probably not separable: the point of fewest mis
 
 
 @dataclass(frozen=True)
-class PerceptronAlgorithm(Method):
+class PerceptronAlgorithm(Solver):
     """Sweeps over the rows in a random order; ends when one goes by without a mistake, as it does on separable data.
 
     The point of fewest mistakes is kept (the pocket), and taken after 100 sweeps without fewer. With `average`, the
@@ -33,7 +33,7 @@ class PerceptronAlgorithm(Method):
     name: ClassVar[str] = "perceptron algorithm"
     unit: ClassVar[str] = "sweeps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Labels; no penalty is heeded."""
         return problem.loss.targets in ("signs", "classes")
 
@@ -90,8 +90,8 @@ class PerceptronAlgorithm(Method):
         if found.measure < state.measure:
             found.more["best at"] = more["round"]
             return found
-        stuck = more["round"] - more.get("best at", 0) >= self.patience
-        return State(state.theta, state.value, state.measure, stuck, more=more | {"message": NOT_SEPARABLE})
+        stalled = more["round"] - more.get("best at", 0) >= self.patience
+        return State(state.theta, state.value, state.measure, stalled, more=more | {"message": NOT_SEPARABLE})
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     count,
@@ -27,7 +27,7 @@ WINDOW = 5  # epochs over which the change of a kinked objective is measured
 
 
 @dataclass(frozen=True)
-class StochasticGradient(Method):
+class StochasticGradient(Solver):
     """θ ← prox(θ − rate · gradient of a mini-batch): many cheap steps, for many rows and answers of a few digits.
 
     One epoch passes the rows once in random order, `batch` at a time, O(n p) and O(p) more for each batch, and once
@@ -70,7 +70,7 @@ class StochasticGradient(Method):
     >>> rows = gm.scan([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
     >>> problem = Problem(rows, gm.losses.Squared(), gm.penalties.Zero(), 0.0)
     >>> found = run(StochasticGradient(1, rate=0.2), problem, max_iter=100, tol=1e-9)
-    >>> coef, intercept = problem.outside(found.theta)
+    >>> coef, intercept = problem.to_original(found.theta)
     >>> coef.round(6), intercept.round(6)
     (array([[2.]]), array([1.]))
     """
@@ -137,7 +137,7 @@ class StochasticGradient(Method):
             "epoch is kept; try a tenth of the rate."
         )
         more = {**state.more, "diverged": True, "message": message}
-        return State(state.theta, state.value, state.measure, stuck=True, more=more)
+        return State(state.theta, state.value, state.measure, stalled=True, more=more)
 
     def rates(self, t: int, steps: int) -> Floats:
         """The rates of the steps after step t; those of Pegasos in units of 1/(2·alpha)."""

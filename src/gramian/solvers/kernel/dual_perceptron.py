@@ -10,7 +10,7 @@ from gramian._core import deadline
 from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.perceptron import MOST_VISITS, NOT_SEPARABLE
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class DualProblem:
 
 
 @dataclass(frozen=True)
-class DualPerceptron(Method):
+class DualPerceptron(Solver):
     """As `PerceptronAlgorithm`, with dual variables: a mistake at row i adds k(x_i, ·) to the function.
 
     The function's values at all rows are kept: a visit without a mistake costs nothing, a mistake a row of the kernel
@@ -127,8 +127,8 @@ class DualPerceptron(Method):
         if found.measure < state.measure:
             found.more["best at"] = more["round"]
             return found
-        stuck = more["round"] - more.get("best at", 0) >= self.patience
-        return State(state.theta, state.value, state.measure, stuck, more=more | {"message": NOT_SEPARABLE})
+        stalled = more["round"] - more.get("best at", 0) >= self.patience
+        return State(state.theta, state.value, state.measure, stalled, more=more | {"message": NOT_SEPARABLE})
 
 
 def wrong_share(problem: DualProblem, f: Floats) -> tuple[float, float]:

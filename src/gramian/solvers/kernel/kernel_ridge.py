@@ -201,7 +201,7 @@ class KernelPath:
         shrink = 1.0 / (self.values + lam) - rest
         return (self.U @ (shrink[:, None] * (self.U.T @ scaled)) + rest * scaled) * self.root[:, None]
 
-    def missed(self, alphas: Floats) -> list[Floats]:
+    def loo_residuals(self, alphas: Floats) -> list[Floats]:
         """What each row is missed by, (n, t), by the model without it and all its weight, at each alpha."""
         total = float(self.weight.sum())
         if np.ptp(self.weight) > 0:

@@ -45,7 +45,7 @@ class Dual:
 
 
 @dataclass(eq=False)
-class Found:
+class SMOResult:
     """β, the function f = Kβ at every row, the multiplier of the balance, and the violation that is left."""
 
     beta: Floats
@@ -79,7 +79,7 @@ def minimise(
     max_steps: int | None = None,
     inner: bool = False,
     polish: bool = True,
-) -> Found:
+) -> SMOResult:
     """Working sets of the variables that violate optimality most, each solved by steps of two variables.
 
     A round costs the kernel rows of its set, 1024 × n, and one product with them; they are computed once where they fit
@@ -137,23 +137,23 @@ def minimise(
         exact = whole = False
         rounds += 1
     offset = _middle(top, bottom) if dual.balanced else 0.0
-    answer = Found(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
+    answer = SMOResult(beta, f, offset, max(violation, 0.0), rounds, steps, whole)
     if inner or not polish or (violation > tol and deadline.passed()):
         return answer
     return polished(dual, rows, answer)
 
 
-def until_gap(
+def solve_to_gap(
     dual: Dual,
     rows: KernelRows,
-    judge: Callable[[Found], tuple[float, float]],
+    judge: Callable[[SMOResult], tuple[float, float]],
     start: Start | None = None,
     *,
     eps: float,
     least: float,
     tol: float,
     max_rounds: int = 2000,
-) -> tuple[Found, float, float]:
+) -> tuple[SMOResult, float, float]:
     """`minimise` to ever smaller violations, from eps down to `least`, until the gap is within tol.
 
     `judge` gives the objective and its relative duality gap; the answer is what was found, and both. Where the steps
@@ -185,7 +185,7 @@ def until_gap(
         start = Start(found.beta, found.f, found.exact)
 
 
-def tempered(dual: Dual, found: Found, judge: Callable[[Found], tuple[float, float]]) -> Found:
+def tempered(dual: Dual, found: SMOResult, judge: Callable[[SMOResult], tuple[float, float]]) -> SMOResult:
     """Of the function, half of it, … and none, each with the offset that suits it, the one of least objective.
 
     Where a deadline ends it the dual is better than at its start, but its function may be worse than none.
@@ -195,8 +195,8 @@ def tempered(dual: Dual, found: Found, judge: Callable[[Found], tuple[float, flo
         beta, f = share * found.beta, share * found.f
         away = dual.c - f[dual.row]
 
-        def at(offset: float, beta: Floats = beta, f: Floats = f) -> Found:
-            return Found(beta, f, float(offset), found.violation, found.rounds, found.steps)
+        def at(offset: float, beta: Floats = beta, f: Floats = f) -> SMOResult:
+            return SMOResult(beta, f, float(offset), found.violation, found.rounds, found.steps)
 
         offset = found.offset
         if dual.balanced:
@@ -206,7 +206,7 @@ def tempered(dual: Dual, found: Found, judge: Callable[[Found], tuple[float, flo
     return min(tried, key=lambda one: judge(one)[0])
 
 
-def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> Found:
+def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> SMOResult:
     """The same problem solved with its whole kernel matrix: for few rows that steps of two variables do not settle.
 
     `balance` is Σβ where that is held.
@@ -218,7 +218,7 @@ def by_interior_point(dual: Dual, rows: KernelRows, balance: float = 0.0) -> Fou
     f = np.asarray(K @ by_row(dual, beta, rows.n))
     top, bottom = _ends(dual, beta, f[dual.row] - dual.c)
     offset = _middle(top, bottom) if dual.balanced else 0.0
-    return Found(beta, f, offset, max(top - bottom, 0.0), iterations, 0, True)
+    return SMOResult(beta, f, offset, max(top - bottom, 0.0), iterations, 0, True)
 
 
 def work_limit(dual: Dual) -> int:
@@ -226,7 +226,7 @@ def work_limit(dual: Dual) -> int:
     return LEAST_STEPS + STEPS_PER_VARIABLE * len(dual.c)
 
 
-def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
+def polished(dual: Dual, rows: KernelRows, found: SMOResult) -> SMOResult:
     """The variables within their bounds, of which there are few, by the equations they satisfy at the optimum."""
     free = np.flatnonzero((found.beta > dual.low) & (found.beta < dual.high))
     if not 0 < len(free) <= MOST_FREE or len(np.unique(dual.row[free])) < len(free):
@@ -245,10 +245,10 @@ def polished(dual: Dual, rows: KernelRows, found: Found) -> Found:
     if not top - bottom <= max(found.violation, 1e-12):
         return found
     offset = _middle(top, bottom) if dual.balanced else 0.0
-    return Found(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps, found.exact)
+    return SMOResult(beta, f, offset, max(top - bottom, 0.0), found.rounds, found.steps, found.exact)
 
 
-def _few_free(dual: Dual, found: Found) -> bool:
+def _few_free(dual: Dual, found: SMOResult) -> bool:
     """Whether so few variables are within their bounds that their equations cost less than the steps did."""
     return int(((found.beta > dual.low) & (found.beta < dual.high)).sum()) <= FEW_FREE
 
@@ -323,7 +323,7 @@ def _unsettled(dual: Dual, beta: Floats, G: Floats, top: float, bottom: float) -
 
 def _on_some(
     dual: Dual, rows: KernelRows, beta: Floats, f: Floats, some: Index, tol: float, max_rounds: int, max_steps: int
-) -> Found:
+) -> SMOResult:
     """The problem of some rows, the others held: their kernel matrix is small, and computed anew."""
     place = np.full(rows.n, -1, dtype=np.int64)
     place[some] = np.arange(len(some))
@@ -337,7 +337,7 @@ def _on_some(
     )
     whole = beta.copy()
     whole[mine] = found.beta
-    return Found(whole, f, found.offset, found.violation, found.rounds, found.steps)
+    return SMOResult(whole, f, found.offset, found.violation, found.rounds, found.steps)
 
 
 def by_row(dual: Dual, beta: Floats, n: int) -> Floats:

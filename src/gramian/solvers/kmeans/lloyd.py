@@ -124,10 +124,10 @@ class _Work:
     def on(cls, X: Any, weight: Floats | None, centers: Floats, *, about_centers: bool = False) -> "_Work":
         centers = np.asarray(centers, dtype=np.float64)
         points = Points.of(X, centers, about_centers=about_centers)
-        C = points.inside(centers)
+        C = points.to_standardized(centers)
         if not np.abs(C).max(initial=0.0) < FAR_AWAY:
             points = Points.of(points.X, centers)
-            C = points.inside(centers)
+            C = points.to_standardized(centers)
         n, k = len(points.Z), len(C)
         count = min(max(n // max(LEAST_ROWS, ROWS_A_CENTER * k), 1), MOST_TASKS)
         ends = [n * i // count for i in range(count + 1)]
@@ -137,7 +137,7 @@ class _Work:
         work = cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
         if is_small(n * C.size):
             with np.errstate(over="ignore", invalid="ignore"):
-                work.small = points.inside(points.X)
+                work.small = points.to_standardized(points.X)
         return work
 
     def assign(self) -> int:
@@ -275,7 +275,7 @@ class _Work:
             row = int(np.argmax(squares))
             if not squares[row] > 0:
                 break
-            new[j] = p.inside(p.X[row])
+            new[j] = p.to_standardized(p.X[row])
             if self.small is not None:
                 np.minimum(squares, _squares(self.small - new[j]), out=squares)
                 continue
@@ -313,7 +313,7 @@ class _Work:
             self.history[-1] = float(self.T[:, 0].sum())
         unit = self.points.scale
         history = [value / unit / unit for value in self.history]
-        centers, labels, mass = self.points.outside(self.C), self.label.copy(), self.T[:, 1].copy()
+        centers, labels, mass = self.points.to_original(self.C), self.label.copy(), self.T[:, 1].copy()
         self.fresh = False
         self.update()
         self.assign()

@@ -67,11 +67,11 @@ class Points:
         parallel_map(lambda i: _moved(X[i : i + size], origin, scale, Z[i : i + size]), starts)
         return cls(X, Z, origin, scale)
 
-    def inside(self, centers: Floats) -> Floats:
+    def to_standardized(self, centers: Floats) -> Floats:
         """Centres in the coordinates of Z, in double precision."""
         return np.ascontiguousarray((centers - self.origin) * self.scale)
 
-    def outside(self, centers: Floats) -> Floats:
+    def to_original(self, centers: Floats) -> Floats:
         """Centres in the coordinates of X."""
         return centers / self.scale + self.origin
 

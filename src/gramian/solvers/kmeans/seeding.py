@@ -196,7 +196,7 @@ class _Drawn:
         self.all.add_up(exact)
 
     def _inside(self, rows: Index) -> Floats:
-        return self.points.inside(self.points.X[rows].astype(np.float64))
+        return self.points.to_standardized(self.points.X[rows].astype(np.float64))
 
     def fill_up(self, rng: np.random.Generator | None = None) -> None:
         """All rows are equal to one drawn before: any others, and those drawn again where there are no others."""

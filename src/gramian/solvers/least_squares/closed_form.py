@@ -1,10 +1,10 @@
-"""Squared loss with no penalty or a quadratic one: the road from rows, moments or a triangle to certified coefficients.
+"""Squared loss without a penalty or with a quadratic one: from rows, moments or a triangle to certified coefficients.
 
     minimise   (1/W) Σ w (y − b − xᵀc)² + alpha · cᵀPc
 
-The cheapest road that carries the digits is taken: one pass for cross-products and a Cholesky factor; a second, cheap
-pass that refines the solution by its true residuals where columns are nearly dependent or residuals tiny; a pass for
-the triangular factor where squaring the data would lose too much.
+The cheapest method that is accurate at the condition number is taken: one pass for cross-products and a Cholesky
+factor; a second, cheap pass that refines the solution by its true residuals where columns are nearly dependent or
+residuals tiny; a pass for the triangular factor where squaring the data would lose too much.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.factor import (
     EPS,
     GRAM_BLIND,
@@ -38,12 +38,12 @@ Ints = NDArray[np.int64]
 REFINABLE = 1e6  # condition number up to which refinement on a Cholesky factor converges at once
 CLEAR_RESIDUAL = 1e-3  # share of yᵀy below which a residual computed by subtraction has lost three digits
 TOLERANCE = 1e-8
-ROADS = ("auto", "cholesky", "qr")
+METHODS = ("auto", "cholesky", "qr")
 LARGEST = 1e152
 
 
 @dataclass(frozen=True, eq=False)
-class Penalty:
+class QuadraticPenalty:
     """P of a quadratic penalty: a diagonal or a matrix, in the given units; `standardize` measures by deviations."""
 
     diagonal: Floats | None = None
@@ -114,7 +114,7 @@ class Solution:
     weight: float
     df: float
     certificate: Certificate
-    solver: Solver
+    solver: SolverInfo
 
 
 def solve(
@@ -122,33 +122,35 @@ def solve(
     *,
     intercept: bool,
     alpha: float = 0.0,
-    penalty: Penalty | None = None,
+    penalty: QuadraticPenalty | None = None,
     moments: Moments | None = None,
-    road: str = "auto",
+    method: str = "auto",
 ) -> Solution:
     """Certified coefficients from data in any form.
 
-    `moments`, where a pass over the same rows was made already, are used again. `road` is one of `ROADS`: "auto" takes
-    the cheapest that carries the digits, the others are taken whatever they carry.
+    `moments`, where a pass over the same rows was made already, are used again. `method` is one of `METHODS`: "auto"
+    takes the cheapest method that is accurate at this condition number, the others are taken in any case.
     """
-    penalty = penalty or Penalty()
+    penalty = penalty or QuadraticPenalty()
     with single_threaded_blas(), np.errstate(under="ignore"):
         if isinstance(data, Triangle):
-            if road == "cholesky":
+            if method == "cholesky":
                 raise ValueError('solver="cholesky" needs cross-products: fit from the rows or from gm.moments.')
             return _through_triangle(data, intercept, alpha, penalty, "a triangle was given")
         if isinstance(data, Moments):
-            if road == "qr":
+            if method == "qr":
                 raise ValueError('solver="qr" needs a triangular factor: fit from the rows or from gm.triangle.')
             return _through_moments(data, None, intercept, alpha, penalty)
-        if road == "qr":
+        if method == "qr":
             origin = None if moments is None else moments.mean
             return _through_triangle(data.sum(block_triangle(data, origin)), intercept, alpha, penalty, "asked for")
         sums = moments if moments is not None else data.sum(block_moments(data))
-        return _through_moments(sums, None if road == "cholesky" else data, intercept, alpha, penalty)
+        return _through_moments(sums, None if method == "cholesky" else data, intercept, alpha, penalty)
 
 
-def _through_moments(moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: Penalty) -> Solution:
+def _through_moments(
+    moments: Moments, rows: Rows | None, intercept: bool, alpha: float, penalty: QuadraticPenalty
+) -> Solution:
     q = quadratic(moments, intercept=intercept)
     plain = factor_of_quadratic(q)
     factor = plain if alpha == 0 else _penalised_gram(q, alpha, penalty)
@@ -168,17 +170,19 @@ def _through_moments(moments: Moments, rows: Rows | None, intercept: bool, alpha
             return _through_triangle(triangle, intercept, alpha, penalty, reason)
         return _refined(rows, q, plain, factor, alpha, penalty)
     coef = factor.solve()
-    solver = Solver("Cholesky", "one pass for cross-products, then a d × d system: cheaper than iterating")
+    solver = SolverInfo("Cholesky", "one pass for cross-products, then a d × d system: cheaper than iterating")
     if not np.isfinite(condition):
-        solver = Solver("eigenvectors", "the columns are dependent: the shortest of all solutions")
+        solver = SolverInfo("eigenvectors", "the columns are dependent: the shortest of all solutions")
     return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, alone=rows is None)
 
 
-def _through_triangle(triangle: Triangle, intercept: bool, alpha: float, penalty: Penalty, reason: str) -> Solution:
+def _through_triangle(
+    triangle: Triangle, intercept: bool, alpha: float, penalty: QuadraticPenalty, reason: str
+) -> Solution:
     plain = factor_of_triangle(triangle, intercept=intercept)
     factor = plain if alpha == 0 else _penalised_factor(plain, alpha, penalty)
     full = factor.rank == int((~factor.constant).sum())
-    solver = Solver("QR" if full else "SVD", reason)
+    solver = SolverInfo("QR" if full else "SVD", reason)
     q = Quadratic(
         G=plain.R.T @ plain.R,
         B=plain.R.T @ plain.C,
@@ -194,7 +198,7 @@ def _through_triangle(triangle: Triangle, intercept: bool, alpha: float, penalty
     return _solution(q, plain, factor, factor.solve(), alpha, penalty, "triangle", solver)
 
 
-def _penalised_gram(q: Quadratic, alpha: float, penalty: Penalty) -> Factor:
+def _penalised_gram(q: Quadratic, alpha: float, penalty: QuadraticPenalty) -> Factor:
     """The factor of G + alpha·W·P."""
     P = penalty.gram(q, alpha)
     # A unit diagonal again: the penalty may be far larger than the columns.
@@ -203,7 +207,7 @@ def _penalised_gram(q: Quadratic, alpha: float, penalty: Penalty) -> Factor:
     return factor_of_quadratic(replace(q, G=G, B=np.ldexp(q.B, -lift[:, None]), x=q.x + lift))
 
 
-def _penalised_factor(plain: Factor, alpha: float, penalty: Penalty) -> Factor:
+def _penalised_factor(plain: Factor, alpha: float, penalty: QuadraticPenalty) -> Factor:
     """The factor of the rows with √(alpha·W) Γ stacked under them: nothing is squared."""
     deviations = np.linalg.norm(plain.R, axis=0) / np.sqrt(plain.weight)
     root = penalty.root(plain, deviations, alpha)
@@ -216,7 +220,9 @@ def _penalised_factor(plain: Factor, alpha: float, penalty: Penalty) -> Factor:
     return replace(plain, R=R, C=C, rest=plain.rest + left.T @ left, x=plain.x + lift, extended=None)
 
 
-def _refined(rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: float, penalty: Penalty) -> Solution:
+def _refined(
+    rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: float, penalty: QuadraticPenalty
+) -> Solution:
     """Solution on a Cholesky factor, corrected twice by the gradient of its true residuals."""
     coef = factor.solve()
     P = penalty.gram(q, alpha) if alpha else None
@@ -230,7 +236,7 @@ def _refined(rows: Rows, q: Quadratic, plain: Factor, factor: Factor, alpha: flo
         gradient = np.ldexp(gradient, (q.x - factor.x)[:, None])
         coef = coef + factor.in_given_units(F @ (F.T @ gradient))
     residual = rows.sum(residual_sums(coef, q.mean, intercept=q.intercept))[-1]
-    solver = Solver(
+    solver = SolverInfo(
         "Cholesky, refined", "nearly dependent columns or tiny residuals: two cheap passes restore the digits"
     )
     return _solution(q, plain, factor, coef, alpha, penalty, "moments", solver, residual=residual)
@@ -281,9 +287,9 @@ def _solution(
     factor: Factor,
     coef: Floats,
     alpha: float,
-    penalty: Penalty,
+    penalty: QuadraticPenalty,
     through: str,
-    solver: Solver,
+    solver: SolverInfo,
     *,
     residual: Floats | None = None,
     alone: bool = False,
@@ -326,7 +332,7 @@ def _certificate(
     factor: Factor,
     coef: Floats,
     alpha: float,
-    penalty: Penalty,
+    penalty: QuadraticPenalty,
     through: str,
     alone: bool,
 ) -> Certificate:

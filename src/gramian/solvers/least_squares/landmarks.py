@@ -15,7 +15,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import Solution
 from gramian.solvers.least_squares.factor import Quadratic, quadratic, root_of
 from gramian.statistics import Moments
@@ -111,13 +111,13 @@ def _certificate(q: Quadratic, value: float, sampled: bool) -> Certificate:
     return Certificate("gradient", value, TOLERANCE, value <= TOLERANCE, None, None, "rows", note=note, convex=True)
 
 
-def _solver(rows: Rows, steps: int, sampled: bool) -> Solver:
+def _solver(rows: Rows, steps: int, sampled: bool) -> SolverInfo:
     if sampled:
         reason = f"{rows.d} landmarks: {steps} products with the rows cost less than a Gram matrix of all {rows.n}"
-        return Solver("conjugate gradients", reason)
+        return SolverInfo("conjugate gradients", reason)
     if steps:
-        return Solver("Cholesky, refined", "nearly dependent landmarks: conjugate gradients restore the digits")
-    return Solver("Cholesky", "cross-products of the raw kernel columns in one pass; their turn costs r³, not n r²")
+        return SolverInfo("Cholesky, refined", "nearly dependent landmarks: conjugate gradients restore the digits")
+    return SolverInfo("Cholesky", "cross-products of the raw kernel columns in one pass; their turn costs r³, not n r²")
 
 
 class Passes:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import Block, Rows
-from gramian.solvers.least_squares.closed_form import Penalty
+from gramian.solvers.least_squares.closed_form import QuadraticPenalty
 from gramian.solvers.least_squares.factor import EPS, Quadratic, quadratic
 from gramian.statistics import Moments
 
@@ -20,14 +20,14 @@ FAR = 1e2  # times the largest variation about the mean: the squares of a mean t
 LIKE = 2.0**8  # penalties of the scaled columns within this ratio: plain eigenvectors are as accurate
 
 
-class Spectrum:
+class RidgePath:
     """G and P diagonalised together about a middle alpha₀, so that every alpha costs O(d²) more.
 
     With G + alpha₀P = LLᵀ and L⁻¹GL⁻ᵀ = U diag(μ) Uᵀ, G + alpha·P = LU diag(μ + (alpha/alpha₀)(1 − μ)) UᵀLᵀ:
     one mechanism for plain ridge, per-feature factors, Tikhonov matrices (also singular ones) and columns of any units.
     """
 
-    def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: Penalty) -> None:
+    def __init__(self, moments: Moments, *, intercept: bool, middle: float, penalty: QuadraticPenalty) -> None:
         self.q = q = quadratic(moments, intercept=intercept)
         self.middle, self.penalty = middle, penalty
         keep = np.flatnonzero(~q.constant)

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
-from gramian.solvers.least_squares.closed_form import TOLERANCE, Penalty, Solution, solve
+from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.solvers.least_squares.closed_form import TOLERANCE, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import EPS
 
 Floats = NDArray[np.float64]
@@ -227,7 +227,7 @@ def lift(
             if source == "columns":
                 if best <= tolerance or d > MOST_PRIMAL_COLUMNS:
                     break
-                again = solve(rows, intercept=intercept, alpha=alpha, penalty=Penalty(diagonal=factors))
+                again = solve(rows, intercept=intercept, alpha=alpha, penalty=QuadraticPenalty(diagonal=factors))
                 trial = again.coef
             else:
                 trial = space.lift(solution.coef)
@@ -257,7 +257,7 @@ def lift(
         spread=covariance,
         x=exponents,
         mean=mean,
-        solver=Solver(name, reason),
+        solver=SolverInfo(name, reason),
     )
 
 
@@ -316,5 +316,7 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
         weight=float(w.sum()),
         df=float(rank + intercept),
         certificate=certificate,
-        solver=Solver("SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"),
+        solver=SolverInfo(
+            "SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"
+        ),
     )

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Method, State, run
+from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint, dual_value, primal_value
-from gramian.solvers.nonsmooth.smoothed_newton import KinkNewton
+from gramian.solvers.nonsmooth.smoothed_newton import SmoothedNewton
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ MOST_KEPT = 100_000_000  # numbers of features
 
 
 @dataclass(frozen=True)
-class NearRows(Method):
+class ActiveRowsInteriorPoint(Solver):
     """The optimum of a kink made round says on which side of it a row will be; only rows near theirs are worked on.
 
     A row on a known side pulls at θ with a slope that is known, so it is part of a linear term. Rows that turn out to
@@ -31,14 +31,14 @@ class NearRows(Method):
     name: ClassVar[str] = "interior point near the kink"
     unit: ClassVar[str] = "rounds"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a quadratic penalty, rows of which some can be taken."""
-        return KinkNewton().can(problem)
+        return SmoothedNewton().supports(problem)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         if start is None and isinstance(problem.rows, MemoryRows):
             start = _on_sample(problem)
-        rounded = run(KinkNewton(), problem, start, max_iter=200, tol=1e-12, inner=True)
+        rounded = run(SmoothedNewton(), problem, start, max_iter=200, tol=1e-12, inner=True)
         kinks, f, s, width = (rounded.more[name] for name in ("kinks", "f", "slopes", "width"))
         away = np.abs(f - kinks.at)[kinks.share > 0]
         least = min(2 * problem.p, len(away) - 1)  # rows that a corner may need
@@ -66,7 +66,7 @@ class NearRows(Method):
         more |= {"hessian": inner.more.get("hessian"), "inner": inner.more}
         if not crossed.any():
             more["tol"] = 1e-3 * tol  # where little is lost at all, others pull far more than that
-        return State(inner.theta, value, gap, stuck=not crossed.any() and tol < LEAST_TOL, more=more)
+        return State(inner.theta, value, gap, stalled=not crossed.any() and tol < LEAST_TOL, more=more)
 
     def finish(self, problem: Problem, state: State) -> State:
         """The rows on their kink, by their number among all."""
@@ -83,7 +83,7 @@ def _on_sample(problem: Problem) -> Floats:
     """Roughly the optimum, from some of the rows."""
     stride = max(problem.rows.n // SAMPLE, 1)
     part = part_of(problem, np.arange(stride // 2, problem.rows.n, stride), alone=True)
-    return run(KinkNewton(), part, max_iter=60, tol=1e-3, inner=True).theta
+    return run(SmoothedNewton(), part, max_iter=60, tol=1e-3, inner=True).theta
 
 
 def _gathered(problem: Problem) -> Problem:

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
-from gramian.objective.losses.base import Kinked
-from gramian.objective.problem import Problem, even
-from gramian.solvers.base import Method, State
+from gramian.objective.losses.base import PiecewiseLinear
+from gramian.objective.problem import Problem, is_ridge
+from gramian.solvers.base import Solver, State
 from gramian.solvers.nonsmooth.interior_point import Kinks, balanced, dual_value
 
 Floats = NDArray[np.float64]
@@ -18,7 +18,7 @@ SWEEPS = 10  # over the rows, between two looks at the gap
 
 
 @dataclass(frozen=True)
-class DualDescent(Method):
+class DualDescent(Solver):
     """Each row's slope in turn to its best value, the coefficients kept up to date; for the penalty ‖w‖².
 
     A sweep costs the non-zeros of X. The intercept, which is not penalised, is pulled towards its last value only, and
@@ -29,9 +29,9 @@ class DualDescent(Method):
     name: ClassVar[str] = "dual coordinate descent"
     unit: ClassVar[str] = "rounds of ten sweeps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a multiple of ‖w‖²."""
-        return isinstance(problem.loss, Kinked) and even(problem)
+        return isinstance(problem.loss, PiecewiseLinear) and is_ridge(problem)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)

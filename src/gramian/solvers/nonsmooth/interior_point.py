@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.duality import FEASIBLE, feasible_slopes
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
@@ -35,7 +35,7 @@ class Kinks:
     @classmethod
     def of(cls, problem: Problem) -> "Kinks":
         loss = problem.loss
-        assert isinstance(loss, Kinked)
+        assert isinstance(loss, PiecewiseLinear)
 
         def of_block(block: Block) -> list[Any]:
             assert block.y is not None
@@ -97,7 +97,7 @@ class Kinks:
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Method):
+class InteriorPoint(Solver):
     """Primal and dual at once, along the central path (Mehrotra's predictor and corrector).
 
     Each row's slope s ∈ [low, high] is its dual variable; p and q are how far its prediction is below and above the
@@ -110,10 +110,10 @@ class InteriorPoint(Method):
     name: ClassVar[str] = "interior point"
     unit: ClassVar[str] = "interior-point steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss with a kink; no bounds, no groups."""
         p = problem.parts
-        return isinstance(problem.loss, Kinked) and p is not None and not p.groups and not p.bounded
+        return isinstance(problem.loss, PiecewiseLinear) and p is not None and not p.groups and not p.bounded
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)
@@ -147,7 +147,7 @@ class InteriorPoint(Method):
         H, pulled = kinks.gram(problem, share * D, share * (s + D * rho))
         H = H + problem.bend
         if not np.isfinite(H).all() or not np.isfinite(pulled).all():
-            return replace(state, stuck=True)
+            return replace(state, stalled=True)
         slope = self._slope(problem, state.theta) + kinks.linear
         step = -solve_spd(H, slope + pulled)
         moved = kinks.predictions(problem, step[None, :])
@@ -170,7 +170,7 @@ class InteriorPoint(Method):
             problem, kinks, theta, f + reach * moved, s + reach * ds, p + reach * dp, q + reach * dq
         )
         next_state.more["hessian"] = H
-        next_state.stuck = reach < 1e-8
+        next_state.stalled = reach < 1e-8
         return next_state
 
     def finish(self, problem: Problem, state: State) -> State:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.nonsmooth.interior_point import NEAR, _reach, unmet
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
@@ -108,7 +108,7 @@ class ClassRows(RowProducts):
 
 
 @dataclass(frozen=True)
-class JointInteriorPoint(Method):
+class JointInteriorPoint(Solver):
     """Primal–dual interior point (Mehrotra's predictor and corrector) for the hinge of all classes.
 
     Of each row, t is above the lifted prediction of every class by z > 0, and the dual variables p > 0 of the classes
@@ -120,13 +120,13 @@ class JointInteriorPoint(Method):
     unit: ClassVar[str] = "interior-point steps"
     least_tol: ClassVar[float] = 1e-6  # what rounding may leave where columns differ by many orders of magnitude
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """The hinge of all classes and a quadratic penalty."""
         p = problem.parts
         return isinstance(problem.loss, MultiHinge) and p is not None and p.smooth and bool(problem.square.any())
 
     def done(self, state: State, tol: float) -> bool:
-        return state.measure <= BEYOND * tol or state.stuck
+        return state.measure <= BEYOND * tol or state.stalled
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         rows = ClassRows(problem)
@@ -197,7 +197,7 @@ class JointInteriorPoint(Method):
 
     @staticmethod
     def _ended(state: State) -> State:
-        return replace(state.more.get("best", state), stuck=True)
+        return replace(state.more.get("best", state), stalled=True)
 
     @staticmethod
     def _state(rows: ClassRows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> State:
@@ -208,7 +208,7 @@ class JointInteriorPoint(Method):
     def finish(self, problem: Problem, state: State) -> State:
         """The best point, with its gap computed anew from the rows."""
         best: State = state.more.get("best", state)
-        return replace(self.at(problem, best.theta, best.more["p"]), stuck=best.stuck)
+        return replace(self.at(problem, best.theta, best.more["p"]), stalled=best.stalled)
 
     @staticmethod
     def at(problem: Problem, theta: Floats, p: Floats) -> State:

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.nonsmooth.interior_point import Kinks
 from gramian.solvers.row_products import RowProducts
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class LinearProgramme(Method):
+class LinearProgramme(Solver):
     """min Σ share (high · above − low · below) + Σ l1 |c| subject to Zθ − above + below = at, by SciPy's HiGHS.
 
     One step; for tables of up to some 100,000 numbers. Bounds of the coefficients are bounds of the programme.
@@ -28,10 +28,10 @@ class LinearProgramme(Method):
     name: ClassVar[str] = "linear programme (HiGHS)"
     unit: ClassVar[str] = "programmes"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss with a kink; absolute values and bounds."""
         p = problem.parts
-        return isinstance(problem.loss, Kinked) and p is not None and not p.groups and not problem.square.any()
+        return isinstance(problem.loss, PiecewiseLinear) and p is not None and not p.groups and not problem.square.any()
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -58,7 +58,7 @@ class LinearProgramme(Method):
         exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
         found = linprog(cost, A_eq=A, b_eq=at, bounds=bounds, method="highs", options=exact)
         if found.x is None:
-            return State(state.theta, state.value, np.inf, stuck=True)
+            return State(state.theta, state.value, np.inf, stalled=True)
         theta = found.x[:p].copy()
         theta[index] -= found.x[p : p + len(index)]
         theta[:d] = np.clip(theta[:d], problem.low, problem.high)  # HiGHS keeps bounds to a tolerance
@@ -66,4 +66,4 @@ class LinearProgramme(Method):
         s = np.clip(-np.asarray(found.eqlin.marginals) / np.where(share > 0, share, 1.0), low, high)
         gap = duality_gap(problem, RowProducts(problem), theta[None, :], s[:, None])
         measure = gap.relative(max(abs(value), problem.least_value))
-        return State(theta[None, :], value, measure, stuck=True, more={"slopes": s, "gap": gap.gap})
+        return State(theta[None, :], value, measure, stalled=True, more={"slopes": s, "gap": gap.gap})

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.objective.problem import Problem, joint_scale
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
@@ -25,7 +25,7 @@ ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 
 
 @dataclass(frozen=True)
-class PrimalDual(Method):
+class PrimalDual(Solver):
     """The method of multipliers on f = Zθ and c = θ, its subproblems solved by semismooth Newton (Li, Sun, Toh 2018).
 
     Loss and penalty are needed only by their Moreau envelopes, so that every convex pair is solved, kinks, norms,
@@ -39,7 +39,7 @@ class PrimalDual(Method):
     unit: ClassVar[str] = "multiplier updates"
     least_tol: ClassVar[float] = 1e-6  # where columns differ by many orders, rounding of the multipliers leaves that
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Every convex loss whose scale is given, with every convex penalty."""
         return problem.loss.convex and problem.penalty.convex and not joint_scale(problem.loss)
 
@@ -311,7 +311,7 @@ def _given(problem: Problem, f: Floats) -> Floats:
 def _rough(problem: Problem, theta: Floats) -> float:
     """The penalty without its quadratic part, at a point within bounds."""
     if problem.parts is None:
-        return problem.alpha * sum(problem.penalty.value(c) for c in problem.outside(theta)[0].T)
+        return problem.alpha * sum(problem.penalty.value(c) for c in problem.to_original(theta)[0].T)
     return problem.rough(theta)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.objective.losses.classification import Hinge, RootHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Method, State, run
+from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual, penalty_value
 from gramian.solvers.row_products import RowProducts
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RootDescent(Method):
+class RootDescent(Solver):
     """The square root of the hinge: a hinge whose rows are weighted by the slope of the root, solved in turn.
 
     The root is concave in the hinge, so each weighted hinge lies above it and the objective falls. The minimum found is
@@ -29,7 +29,7 @@ class RootDescent(Method):
     name: ClassVar[str] = "reweighted hinge"
     unit: ClassVar[str] = "reweightings"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """The root of the hinge and any penalty."""
         return isinstance(problem.loss, RootHinge)
 
@@ -42,7 +42,7 @@ class RootDescent(Method):
         hinge = problem.with_loss(Hinge())
         roots = np.sqrt(_hinges(hinge, state.theta) + near)
         weight = 0.5 / roots
-        method: Method = InteriorPoint(weight) if InteriorPoint().can(hinge) else PrimalDual(weight)
+        method: Solver = InteriorPoint(weight) if InteriorPoint().supports(hinge) else PrimalDual(weight)
         inner = run(method, hinge, state.theta, max_iter=100, tol=1e-9, inner=True)
         share = RowProducts(problem).share
         before = float(share @ roots) + penalty_value(problem, state.theta)
@@ -52,8 +52,8 @@ class RootDescent(Method):
         drop = np.inf if rises else max(before - after, 0.0) / max(abs(after), 1e-300)
         last = near <= self.nearness
         more = {"near": max(near / 4.0, self.nearness), "measure": "decrease in the last reweighting"}
-        stuck = last and (rises or drop < 1e-9)
-        return State(theta, problem.value(theta), drop if last else np.inf, stuck, more=more)
+        stalled = last and (rises or drop < 1e-9)
+        return State(theta, problem.value(theta), drop if last else np.inf, stalled, more=more)
 
 
 def _hinges(problem: Problem, theta: Floats) -> Floats:

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.objective.losses.base import Kinked
+from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
-from gramian.solvers.base import Method, State, run
+from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.interior_point import Kinks, unmet
 from gramian.solvers.smooth.landmark_problem import SAMPLE, part_of
 from gramian.solvers.smooth.newton import solve_spd
@@ -23,7 +23,7 @@ LOOKS, FLAT = 30, 0.05  # at a line, until the slope along it is so much of the 
 
 
 @dataclass(frozen=True)
-class KinkNewton(Method):
+class SmoothedNewton(Solver):
     """Newton's method on a loss whose slope goes from low to high over a width around the kink; the width shrinks.
 
     Slopes of the round loss are a point of the dual, so the gap is known in every step; it falls as the square of the
@@ -35,11 +35,11 @@ class KinkNewton(Method):
     name: ClassVar[str] = "Newton at the kink"
     unit: ClassVar[str] = "Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a quadratic penalty, rows of which some can be taken."""
         p = problem.parts
         quadratic = p is not None and p.smooth and bool(problem.square.any())
-        return isinstance(problem.loss, Kinked) and quadratic and hasattr(problem.rows, "taken")
+        return isinstance(problem.loss, PiecewiseLinear) and quadratic and hasattr(problem.rows, "taken")
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = start

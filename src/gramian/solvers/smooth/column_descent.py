@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gramian._core.numerics.compiled import njit
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Method, State, run
+from gramian.solvers.base import Solver, State, run
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 
@@ -22,7 +22,7 @@ MOST_SWEEPS = 50
 
 
 @dataclass(frozen=True)
-class ColumnDescent(Method):
+class ColumnDescent(Solver):
     """Newton's quadratic model over the coefficients that matter, by coordinate descent on their columns.
 
     For absolute penalties and bounds on wide or sparse tables in memory: no Hessian is formed. One product Xᵀg an
@@ -32,7 +32,7 @@ class ColumnDescent(Method):
     name: ClassVar[str] = "column descent"
     unit: ClassVar[str] = "proximal Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A smooth loss; zeros and bounds of single coefficients."""
         p = problem.parts
         plain = p is not None and not p.groups and p.square.ndim == 1
@@ -51,10 +51,10 @@ class ColumnDescent(Method):
 
     @staticmethod
     def _predictions(problem: Problem, X: Any, theta: Floats) -> Floats:
-        coef, intercept = problem.outside(theta)
+        coef, intercept = problem.to_original(theta)
         return np.asarray(X @ coef) + intercept
 
-    def _state(self, problem: Problem, theta: Floats, more: dict[str, Any], stuck: bool = False) -> State:
+    def _state(self, problem: Problem, theta: Floats, more: dict[str, Any], stalled: bool = False) -> State:
         """The conditions of optimality at θ, from one product with X."""
         X, y, share, f = more["X"], more["y"], more["share"], more["f"]
         one = problem.m == 1
@@ -70,7 +70,7 @@ class ColumnDescent(Method):
         left = np.abs(theta - problem.prox(theta - gradient, 1.0))
         size = float(np.abs(g).sum())
         more = more | {"gradient": gradient, "left": left}
-        return State(theta, value, float(left.max(initial=0.0)) / max(size, 1e-300), stuck, more=more)
+        return State(theta, value, float(left.max(initial=0.0)) / max(size, 1e-300), stalled, more=more)
 
     @staticmethod
     def _value(problem: Problem, theta: Floats, f: Floats, more: dict[str, Any]) -> float:
@@ -88,10 +88,10 @@ class ColumnDescent(Method):
             if found is not None:
                 theta, f, value = found
                 moved = True
-        last = self._state(problem, theta, state.more | {"f": f}, stuck=not moved)
+        last = self._state(problem, theta, state.more | {"f": f}, stalled=not moved)
         # Where the decrease is rounding, the conditions of optimality decide.
         if last.value >= state.value and last.measure >= state.measure:
-            return State(state.theta, state.value, state.measure, stuck=True, more=state.more)
+            return State(state.theta, state.value, state.measure, stalled=True, more=state.more)
         return last
 
     def _together(self, problem: Problem, state: State) -> State | None:

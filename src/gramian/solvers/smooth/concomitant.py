@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums
 from gramian.rows import Block
-from gramian.solvers.base import Method, State, run
+from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
@@ -25,7 +25,7 @@ FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: m
 
 
 @dataclass(frozen=True)
-class ScaleNewton(Method):
+class ScaleNewton(Solver):
     """Newton on the coefficients and the scale s together: the mean of s + s · huber((y − f) / s), plus the penalty.
 
     Rows within delta scales of their prediction make the Hessian, (2 / s) Σ z zᵀ with r / s as one more column: one
@@ -36,7 +36,7 @@ class ScaleNewton(Method):
     name: ClassVar[str] = "Newton on coefficients and scale"
     unit: ClassVar[str] = "Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Huber's loss whose scale is to be estimated."""
         return isinstance(problem.loss, Huber) and problem.loss.scale is None and problem.parts is not None
 
@@ -74,14 +74,14 @@ class ScaleNewton(Method):
             scale = max(state.scale + length * change, self.least)
             trial = self._state(problem, problem.within(point.theta + length * direction), scale)
             if trial.value <= state.value + ENOUGH * length * slope:
-                trial.stuck = trial.value >= state.value and trial.measure >= state.measure
+                trial.stalled = trial.value >= state.value and trial.measure >= state.measure
                 return _patient(problem, state, trial)
             if -slope * length <= 100 * ROUNDING * abs(state.value):
                 if trial.measure < state.measure:
                     return trial
                 break
             length *= 0.5
-        return replace(state, stuck=True)
+        return replace(state, stalled=True)
 
     def _direction(self, problem: Problem, state: State, point: Point) -> tuple[Floats, float, float]:
         """The change of θ and of the scale, and the slope along both; with a rough penalty the scale is eliminated.
@@ -128,7 +128,7 @@ def _patient(problem: Problem, before: State, state: State) -> State:
     least, waits = before.more.get("waits", (before.measure, 0))
     halved = state.measure <= 0.5 * least
     state.more["waits"] = (state.measure, 0) if halved else (least, waits + 1)
-    state.stuck |= not halved and waits >= PATIENCE
+    state.stalled |= not halved and waits >= PATIENCE
     return state
 
 
@@ -147,7 +147,7 @@ def _along_flat(H: Floats, g: Floats, delta: Floats, scale: Any) -> Floats:
 
 
 @dataclass(frozen=True)
-class ScaleSearch(Method):
+class ScaleSearch(Solver):
     """The scale by bracketing the root of the slope of the profile objective, the coefficients by the general method.
 
     The least objective over the coefficients is convex in the scale s, and its slope is 1 − mean of min(u², delta²) at
@@ -158,7 +158,7 @@ class ScaleSearch(Method):
     name: ClassVar[str] = "primal-dual over the scale"
     unit: ClassVar[str] = "scales"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Huber's loss whose scale is to be estimated, with any convex penalty."""
         return isinstance(problem.loss, Huber) and problem.loss.scale is None
 
@@ -188,7 +188,7 @@ class ScaleSearch(Method):
         else:
             scale = max(_lower(state.scale, steepness, before), self.least)
         found = self._state(problem, state.more["rows"], state.theta, scale, {"low": low, "high": high, "side": side})
-        found.stuck = scale == state.scale
+        found.stalled = scale == state.scale
         return found
 
     def _state(self, problem: Problem, rows: RowProducts, theta: Floats, scale: float, more: dict[str, Any]) -> State:

@@ -11,7 +11,7 @@ import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from gramian.objective.problem import Point, Problem, smooth
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 
 Floats = NDArray[np.float64]
 HALVINGS = 40
@@ -26,7 +26,7 @@ LOWERED = 1e-3  # of the objective, that is lowered clearly
 
 
 @dataclass(frozen=True, eq=False)
-class Newton(Method):
+class Newton(Solver):
     """Steps to the minimum of the quadratic that fits the objective best, shortened until the objective falls.
 
     One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence. Where a Hessian
@@ -38,7 +38,7 @@ class Newton(Method):
     name: ClassVar[str] = "Newton"
     unit: ClassVar[str] = "Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss and a penalty with gradients."""
         return smooth(problem)
 
@@ -69,7 +69,7 @@ class Newton(Method):
             length *= 0.5
         if curvature.at is not point:
             return self._fresh(problem, problem.at(point.theta, hessian=True))
-        return replace(state, stuck=True)
+        return replace(state, stalled=True)
 
     def _next(self, problem: Problem, state: State, trial: Point) -> State:
         """A Hessian that was fast enough is kept; after a slow step comes a new one."""
@@ -97,7 +97,7 @@ def _patient(before: State, state: State) -> State:
     measure, value, waits = before.more.get("waits", (before.measure, before.value, 0))
     better = state.measure <= 0.5 * measure or state.value <= value - LOWERED * abs(value)
     state.more["waits"] = (state.measure, state.value, 0) if better else (measure, value, waits + 1)
-    state.stuck |= not better and waits >= PATIENCE
+    state.stalled |= not better and waits >= PATIENCE
     return state
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramian.objective.losses.classification import SoftMargin, Softmax
 from gramian.objective.problem import Point, Problem, smooth
 from gramian.rows import Block
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
 from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
 
@@ -46,7 +46,7 @@ class _Past:
 
 
 @dataclass(frozen=True)
-class NewtonCG(Method):
+class NewtonCG(Solver):
     """Newton's direction by preconditioned conjugate gradients, only as exactly as the gradient is small.
 
     Two products with X for a step of the inner iteration: for dense rows of one output in single precision, from a
@@ -60,7 +60,7 @@ class NewtonCG(Method):
     name: ClassVar[str] = "Newton-CG"
     unit: ClassVar[str] = "Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A loss and a penalty with gradients."""
         return smooth(problem)
 
@@ -108,7 +108,7 @@ class NewtonCG(Method):
             length *= 0.5
         if hessian is not None:  # not in double precision yet
             return self._state(problem, point, replace(past, double=True, factor=None))
-        return State(point.theta, point.value, state.measure, stuck=True, more=state.more)
+        return State(point.theta, point.value, state.measure, stalled=True, more=state.more)
 
     def finish(self, problem: Problem, state: State) -> State:
         """The state without the copy of the rows."""

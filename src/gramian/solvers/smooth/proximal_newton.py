@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gramian._core.numerics.compiled import compiled_later, njit
 from gramian.objective.problem import Point, Problem, joint_scale
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.smooth.group_descent import group_step
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
@@ -23,7 +23,7 @@ MAX_ELIMINATED = 100  # coefficients of a system that compiled loops solve about
 
 
 @dataclass(frozen=True)
-class ProximalNewton(Method):
+class ProximalNewton(Solver):
     """The quadratic model of one pass, minimised exactly by coordinate descent over the coefficients that move.
 
     One pass of O(n p²) an iteration and sweeps of O(p²); zeros are exact.
@@ -32,13 +32,13 @@ class ProximalNewton(Method):
     name: ClassVar[str] = "proximal Newton"
     unit: ClassVar[str] = "proximal Newton steps"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A smooth loss; any penalty with known parts."""
         return problem.loss.smooth and problem.parts is not None and not joint_scale(problem.loss)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
-        return self._state(problem, problem.at(theta, hessian=True), stuck=False)
+        return self._state(problem, problem.at(theta, hessian=True), stalled=False)
 
     def step(self, problem: Problem, state: State) -> State:
         point: Point = state.more["point"]
@@ -53,17 +53,17 @@ class ProximalNewton(Method):
         for _ in range(HALVINGS):
             trial = problem.at(problem.within(point.theta + length * direction), hessian=True)
             if trial.value <= point.value + ENOUGH * length * slope:
-                return self._state(problem, trial, stuck=False)
+                return self._state(problem, trial, stalled=False)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
                 if problem.measure(trial) < state.measure:
-                    return self._state(problem, trial, stuck=False)
+                    return self._state(problem, trial, stalled=False)
                 break
             length *= 0.5
-        return self._state(problem, point, stuck=True)
+        return self._state(problem, point, stalled=True)
 
     @staticmethod
-    def _state(problem: Problem, point: Point, *, stuck: bool) -> State:
-        return State(point.theta, point.value, problem.measure(point), stuck, more={"point": point})
+    def _state(problem: Problem, point: Point, *, stalled: bool) -> State:
+        return State(point.theta, point.value, problem.measure(point), stalled, more={"point": point})
 
 
 def model_step(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian.objective.losses.regression import Power, StudentT
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
-from gramian.solvers.base import Method, State
+from gramian.solvers.base import Solver, State
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
 from gramian.solvers.smooth.proximal_newton import model_step
 
@@ -32,7 +32,7 @@ class _Scaled(Sums):
 
 
 @dataclass(frozen=True)
-class Reweighted(Method):
+class Reweighted(Solver):
     """Each row gets the weight of the parabola that touches its loss from above; the weighted least squares is solved.
 
     For Student's t (with its scale, estimated by the expectation-maximisation that expands parameters: monotone). One
@@ -43,7 +43,7 @@ class Reweighted(Method):
     name: ClassVar[str] = "reweighted least squares"
     unit: ClassVar[str] = "reweightings"
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """Student's t; any penalty with known parts."""
         return isinstance(problem.loss, StudentT) and problem.parts is not None
 
@@ -105,7 +105,7 @@ class Reweighted(Method):
         found = self._state(problem, point.theta + direction, scale)
         if found.value > state.value + ROUNDING * 100 * abs(state.value):
             found = self._state(problem, point.theta + direction, state.scale)  # the scale waits for the coefficients
-        found.stuck = found.value >= state.value - ROUNDING * abs(state.value) and found.measure >= state.measure
+        found.stalled = found.value >= state.value - ROUNDING * abs(state.value) and found.measure >= state.measure
         return found
 
 
@@ -119,7 +119,7 @@ def step_of(problem: Problem, point: Point) -> Floats:
 
 
 @dataclass(frozen=True)
-class PowerNewton(Method):
+class PowerNewton(Solver):
     """Newton's method for |y − f|ᵖ, whose curvature is kept finite where a row is met exactly.
 
     The step is that of reweighted least squares over p − 1; the objective falls at every step. What is measured is the
@@ -131,16 +131,16 @@ class PowerNewton(Method):
 
     def done(self, state: State, tol: float) -> bool:
         """A decrease is the square of a distance: it must be far below the tolerance of one."""
-        return state.measure <= min(tol, 1e-14) or state.stuck
+        return state.measure <= min(tol, 1e-14) or state.stalled
 
-    def can(self, problem: Problem) -> bool:
+    def supports(self, problem: Problem) -> bool:
         """A power above 1; any penalty with known parts."""
         return isinstance(problem.loss, Power) and problem.loss.smooth and problem.parts is not None
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         return self._state(problem, problem.zero() if start is None else start)
 
-    def _state(self, problem: Problem, theta: Floats, stuck: bool = False) -> State:
+    def _state(self, problem: Problem, theta: Floats, stalled: bool = False) -> State:
         loss = problem.loss
         assert isinstance(loss, Power)
         near = least_scale(problem)
@@ -165,7 +165,9 @@ class PowerNewton(Method):
         rough = problem.rough(theta + direction) - problem.rough(theta)
         slope = float((point.gradient * direction).sum()) + rough
         measure = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
-        return State(theta, point.value, measure, stuck, more={"point": point, "direction": direction, "slope": slope})
+        return State(
+            theta, point.value, measure, stalled, more={"point": point, "direction": direction, "slope": slope}
+        )
 
     def step(self, problem: Problem, state: State) -> State:
         direction, slope = state.more["direction"], state.more["slope"]
@@ -176,9 +178,9 @@ class PowerNewton(Method):
                 found = self._state(problem, theta)
                 slow = state.value - found.value <= SLOW * max(abs(state.value), problem.least_value)
                 found.more["slow"] = state.more.get("slow", 0) + 1 if slow else 0
-                found.stuck = found.more["slow"] >= PATIENCE
+                found.stalled = found.more["slow"] >= PATIENCE
                 return found
             if -slope * length <= ROUNDING * max(abs(state.value), problem.least_value):
                 break
             length *= 0.5
-        return State(state.theta, state.value, state.measure, stuck=True, more=state.more)
+        return State(state.theta, state.value, state.measure, stalled=True, more=state.more)

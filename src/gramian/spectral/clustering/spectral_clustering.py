@@ -21,7 +21,7 @@ from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.rows.refusals import no_table
 from gramian.selection.evaluation.sample import seed_of
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import nearest as nearest_center
 from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
@@ -114,7 +114,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     affinity_: Any
     kernel_: Kernel
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
     n_iter_: int
     n_features_in_: int
 
@@ -291,14 +291,16 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
                 "scale.",
                 ConvergenceWarning,
             )
-            self.solver_ = Solver("parts of the graph", f"{count} parts have no affinity between them: every cut is 0")
+            self.solver_ = SolverInfo(
+                "parts of the graph", f"{count} parts have no affinity between them: every cut is 0"
+            )
             labels = self._joined(parts, k, given)
             self.n_iter_ = 0
             return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
         wanted = min(graph.n, max(MOST, count) + 1) if k is None else k
         values, U, self.n_iter_ = problem.solve(parts, wanted, self.tol)
         which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
-        self.solver_ = Solver("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
+        self.solver_ = SolverInfo("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
         return values, U[:, : problem.number(values) if k is None else k], None
 
     def _joined(self, parts: Ints, k: int, X: Any) -> Ints:

@@ -12,7 +12,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
 from gramian.features.base import read
 from gramian.rows import Rows
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
 
     embedding_: Floats
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
 
     def _read(self, X: Any, *, fitting: bool, sample_weight: Any = None) -> tuple[Any, Floats | None]:
         """Rows as a float64 array or CSR matrix, all finite, and their weights."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import eigen, least
 from gramian.spectral.embedding.base import Embedding, pointed
 from gramian.spectral.embedding.classical import power_of_two
@@ -109,7 +109,7 @@ class LLE(Embedding):
             "eigen-residual", residual, TOLERANCE, residual <= TOLERANCE and whole_graph, None, None,
             "neighbours", note=note,
         )  # fmt: skip
-        self.solver_ = Solver(*how)
+        self.solver_ = SolverInfo(*how)
         self._warn(residual)
         return self
 

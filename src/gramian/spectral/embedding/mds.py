@@ -17,7 +17,7 @@ from gramian.features.base import refuse_too_large
 from gramian.kernels.numerics.distances import distances
 from gramian.kernels.points import Vectors
 from gramian.rows import single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.embedding.base import Embedding, turned
 from gramian.spectral.embedding.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -180,7 +180,7 @@ class MDS(Embedding):
             "eigen-residual", found.residual, RESIDUAL, found.residual <= RESIDUAL, None, None,
             "distances" if given else "rows", note=" ".join(notes),
         )  # fmt: skip
-        self.solver_ = Solver("eigenvectors", f"of the centred inner products of {len(self.embedding_)} rows")
+        self.solver_ = SolverInfo("eigenvectors", f"of the centred inner products of {len(self.embedding_)} rows")
         self.n_iter_ = 1
         self.history_: list[tuple[int, float, float]] = []
         return self
@@ -219,7 +219,7 @@ class MDS(Embedding):
             "gradient", value, tol, value <= tol, None, None, "distances", convex=False,
             note="" if np.isfinite(self.stress_) else BEYOND,
         )  # fmt: skip
-        self.solver_ = Solver(
+        self.solver_ = SolverInfo(
             "majorisation", f"the best of {len(tries)} starts" if len(tries) > 1 else "from one start"
         )
         if value > tol and not deadline.ended():

@@ -15,7 +15,7 @@ from gramian._core import deadline
 from gramian._core.fitted.time_limit import timed
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.embedding.base import Embedding
 from gramian.spectral.embedding.classical import of_rows, power_of_two
 
@@ -192,7 +192,7 @@ class TSNE(Embedding):
         with single_threaded_blas():
             forces = self._forces(values, perplexity)
             found = lay_out(forces, start, exaggeration=exaggeration, rate=rate, max_iter=steps, tol=tol)
-        self.solver_ = Solver("gradient descent on all pairs", f"{len(start)} rows: no tree is needed")
+        self.solver_ = SolverInfo("gradient descent on all pairs", f"{len(start)} rows: no tree is needed")
         self._keep(found.places, forces, found.steps, found.history, tol)
 
     def _sklearn(
@@ -206,7 +206,7 @@ class TSNE(Embedding):
             max_iter=steps, init=start.astype(np.float32), method=method, n_jobs=thread_count(),
         )  # fmt: skip
         places = inner.fit_transform(values)
-        self.solver_ = Solver(f"scikit-learn, {method}", f"engine for {len(start)} rows")
+        self.solver_ = SolverInfo(f"scikit-learn, {method}", f"engine for {len(start)} rows")
         self._keep(np.asarray(places, dtype=np.float64), None, int(inner.n_iter_) + 1, [], tol, values, perplexity)
 
     def _opentsne(
@@ -229,7 +229,7 @@ class TSNE(Embedding):
             neighbors="exact", n_jobs=thread_count(), random_state=0, **ending,
         )  # fmt: skip
         self._map = inner.fit(values)
-        self.solver_ = Solver("openTSNE", "asked for; it places new rows too")
+        self.solver_ = SolverInfo("openTSNE", "asked for; it places new rows too")
         steps = taken[0] if deadline.ended() else steps
         self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 

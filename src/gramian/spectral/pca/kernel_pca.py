@@ -11,11 +11,11 @@ from gramian._core.validation import whole
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, landmark_rows, sampled_pivots
-from gramian.kernels.lowrank.pivoted_cholesky import Pivots, pivots
+from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, alone, is_table, vectors
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
 from gramian.spectral.null.spectrum_test import generator, scrambled
 from gramian.spectral.pca.preimage import PreImage
@@ -56,7 +56,7 @@ class KernelAxes:
     n: int
     weight: float
     certificate: Certificate
-    solver: Solver
+    solver: SolverInfo
     inputs: Vectors | None
 
     def __post_init__(self) -> None:
@@ -224,7 +224,7 @@ def _by_matrix(
         n=n,
         weight=centred.sum,
         certificate=_certificate(value, values, int(good.sum()), count, "kernel matrix", ""),
-        solver=Solver(name, reason),
+        solver=SolverInfo(name, reason),
         inputs=inputs,
     )
 
@@ -235,7 +235,7 @@ def _by_landmarks(
     """From the rows of a factor K ≈ F Fᵀ: an ordinary table."""
     n = len(points)
     target = None if weight is None else MemoryRows(np.zeros((n, 1)), None, weight)
-    chosen: Pivots
+    chosen: Landmarks
     if n * rank > MOST_CELLS:
         chosen = sampled_pivots(kernel, points, rank)
         rows: Rows = landmark_rows(chosen, points, target)
@@ -279,7 +279,7 @@ def _by_landmarks(
         certificate=_certificate(
             found.residual, values, found.rank, count, "landmarks", f"{chosen.left:.2g} of the trace is left out."
         ),
-        solver=Solver("landmarks", f"{len(chosen.index)} rows stand for all {n}"),
+        solver=SolverInfo("landmarks", f"{len(chosen.index)} rows stand for all {n}"),
         inputs=None if inputs is None else Vectors(inputs.X[chosen.index]),
     )
 

@@ -12,7 +12,7 @@ from gramian._core.summary import Summary
 from gramian._core.validation import whole
 from gramian.features.base import read
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.pca.input import sums_or_rows
 from gramian.spectral.pca.principal_axes import completed, principal, signed
 from gramian.spectral.pca.projection import coordinates, nearest
@@ -45,7 +45,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         Mean squared distance of the rows from the flat, the sum of `variances_`.
     mean_ : array (d,)
     certificate_, solver_
-        ‖C v − λ v‖ over the largest λ; the road, and why.
+        ‖C v − λ v‖ over the largest λ; the method, and why.
 
     Notes
     -----
@@ -104,7 +104,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
             through=found.through,
             note=note,
         )
-        self.solver_ = Solver("SVD" if found.through == "triangle" else found.through, found.reason)
+        self.solver_ = SolverInfo("SVD" if found.through == "triangle" else found.through, found.reason)
         return self
 
     def transform(self, X: Any) -> Any:

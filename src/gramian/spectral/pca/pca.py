@@ -16,7 +16,7 @@ from gramian.features.base import is_moments, read
 from gramian.kernels.input import is_matrix
 from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.null.permutation import against_independence, column_squares
 from gramian.spectral.null.spectrum_test import SpectrumTest, generator, null_of
 from gramian.spectral.pca.input import sums_or_rows
@@ -83,7 +83,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         The spectrum beside that of noise: `.edges`, `.noise`, `.p_values`, `.significant`. Of "auto" beside permuted
         columns too, as in `gm.spectrum_test`; of a number given, beside independent columns of the same variances.
     certificate_, solver_
-        ‖C v − λ v‖ over the largest λ; the road, and why.
+        ‖C v − λ v‖ over the largest λ; the method, and why.
     explained_variance_, explained_variance_ratio_, singular_values_
         As scikit-learn has them, with its divisor Σw − 1.
     kernel_, dual_coef_
@@ -223,7 +223,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             through=found.through,
             note=" ".join(notes),
         )
-        self.solver_ = Solver(NAMES[found.through], found.reason)
+        self.solver_ = SolverInfo(NAMES[found.through], found.reason)
 
     def _fit_kernel(self, X: Any, wanted: Any, sample_weight: Any, ddof: float) -> Self:
         if is_moments(X):

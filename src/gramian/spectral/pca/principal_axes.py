@@ -45,7 +45,7 @@ class Principal:
     exponent : int
         Power of two that all columns were divided by.
     through, reason : str
-        The road, and why it was taken.
+        The method, and why it was taken.
     residual : float
         ‖C v − λ v‖ over the largest eigenvalue, the worst of the axes (or of 32 of them), from C or the rows again.
     """
@@ -103,7 +103,7 @@ class Principal:
 
 def completed(axes: Floats, count: int) -> Floats:
     """Orthonormal rows, the first given: each further one is the axis of the columns that is least spanned, at right
-    angles to those before. What the rows leave free is so the same whichever road was taken."""
+    angles to those before. What the rows leave free is so the same whichever method was taken."""
     given, d = axes.shape
     found = np.vstack([axes, np.zeros((count - given, d))])
     for k in range(given, count):
@@ -265,7 +265,7 @@ def _inner(table: CentredRows) -> Floats:
 
 
 def principal(data: Any, count: int | None, solver: str, seed: int) -> Principal:
-    """The axes of rows, moments or a triangle by a named road, or the cheapest: `count` of them, None for all.
+    """The axes of rows, moments or a triangle by a named method, or the cheapest: `count` of them, None for all.
 
     Where the number of axes is not known before the spectrum is, and all of it would take too long, the first few.
     """
@@ -276,18 +276,18 @@ def principal(data: Any, count: int | None, solver: str, seed: int) -> Principal
         _refuse(solver, ("auto", "svd"), "a Triangle")
         return of_triangle(data, "the triangle was given")
     n, d = data.n, data.d
-    road, reason = (solver, "asked for") if solver != "auto" else _cheapest(data, count)
-    if road == "moments":
+    method, reason = (solver, "asked for") if solver != "auto" else _cheapest(data, count)
+    if method == "moments":
         found = of_moments(moments_of(data), count, reason)
     else:
-        table = None if road == "svd" and n > d else CentredRows(data)
-        if road == "dual":
+        table = None if method == "svd" and n > d else CentredRows(data)
+        if method == "dual":
             found = of_dual(table, reason)  # type: ignore[arg-type]
-        elif road == "krylov":
+        elif method == "krylov":
             found = of_krylov(table, min(count or 50, n, d), reason, seed)  # type: ignore[arg-type]
         else:
             return _singular(data, table, reason)
-    if solver == "auto" and road != "krylov" and found.blind(min(n, d) if count is None else count):
+    if solver == "auto" and method != "krylov" and found.blind(min(n, d) if count is None else count):
         reason = "singular values below 1e-7 of the largest are wanted, which sums of squares cannot tell"
         return _singular(data, CentredRows(data) if n <= d else None, reason)
     return found
@@ -309,14 +309,14 @@ def _cheapest(rows: Rows, count: int | None) -> tuple[str, str]:
             return "dual", f"{n} rows, fewer than columns: the inner products of rows"
         return "krylov", "sparse and large: products with the rows, which stay sparse"
     cost = {"moments": n * d * d + 8.0 * d**3, "dual": d * n * n + 8.0 * n**3}
-    road = min(cost, key=lambda name: cost[name])
-    if few and cost[road] > COMPLETE and 48.0 * n * d * (count + 10) < cost[road]:  # type: ignore[operator]
+    method = min(cost, key=lambda name: cost[name])
+    if few and cost[method] > COMPLETE and 48.0 * n * d * (count + 10) < cost[method]:  # type: ignore[operator]
         return "krylov", f"{count} axes of {min(n, d)}: products with the rows cost less than all of their products"
-    if cost[road] > MOST:
+    if cost[method] > MOST:
         return "krylov", f"all {min(n, d)} eigenvalues would take too long: the first by products with the rows"
-    if road == "moments":
-        return road, f"{d} columns, {n} rows: one pass for the products of columns"
-    return road, f"{n} rows, {d} columns: the inner products of rows are fewer"
+    if method == "moments":
+        return method, f"{d} columns, {n} rows: one pass for the products of columns"
+    return method, f"{n} rows, {d} columns: the inner products of rows are fewer"
 
 
 def _refuse(solver: str, known: tuple[str, ...], given: str) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramian._core.fitted.charted import Drawn
 from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan
-from gramian.structures.loop.multipass import Asking, answered
+from gramian.structures.loop.multipass import PassRequest, answered
 
 Floats = NDArray[np.float64]
 SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
@@ -76,7 +76,7 @@ class Structure(Drawn, ABC):
         """A pass over a block for all structures of a soft state at once, where that is faster; else None."""
         return None
 
-    def learning(self, passes: int | None = None) -> Asking[Any]:
+    def learning(self, passes: int | None = None) -> PassRequest[Any]:
         """Ask for sums over its rows and return what `_learn` takes: the first question is always `gather`.
 
         `passes` are the most it should ask for where it would be refitted again; None is until nothing changes.

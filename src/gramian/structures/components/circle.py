@@ -11,7 +11,7 @@ from gramian._core.numerics.compiled import njit
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure, dense, weights
 from gramian.structures.components.levenberg import STEPS, Equations, levenberg
-from gramian.structures.loop.multipass import Asking
+from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Distinct, Scatter
 
@@ -70,7 +70,7 @@ class Circle(Structure):
                 )
         super()._fit_alone(rows)
 
-    def learning(self, passes: int | None = None) -> Asking[Any]:
+    def learning(self, passes: int | None = None) -> PassRequest[Any]:
         found = yield self.gather
         fresh = isinstance(found, Scatter)
         scatter = found if fresh else found.scatter

@@ -17,7 +17,7 @@ from gramian.structures.components.circle import Circle, Stepping, spread_of
 from gramian.structures.components.conics import LARGEST, SMALLEST, State, algebraic, outlined, quadrics, through_few
 from gramian.structures.components.ellipsoid_projection import ellipse_equations, signed_distances
 from gramian.structures.components.levenberg import STEPS, Equations, levenberg
-from gramian.structures.loop.multipass import Asking
+from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Scatter
 
@@ -94,7 +94,7 @@ class Ellipse(Structure):
             )
         super()._fit_alone(rows)
 
-    def learning(self, passes: int | None = None) -> Asking[Any]:
+    def learning(self, passes: int | None = None) -> PassRequest[Any]:
         found = yield self.gather
         fresh = isinstance(found, Scatter)
         scatter = found if fresh else found.scatter
@@ -124,7 +124,7 @@ class Ellipse(Structure):
             _, best = yield from levenberg([self._own], frame.at, move, passes or STEPS, found.equations)
         return frame.origin + frame.unit * best[0], frame.unit * best[1], best[2]
 
-    def _starts(self, scatter: Scatter, frame: "_Frame") -> Asking[tuple[list[State], list[State]]]:
+    def _starts(self, scatter: Scatter, frame: "_Frame") -> PassRequest[tuple[list[State], list[State]]]:
         values, turn = principal_axes(scatter.cross / scatter.weight / frame.unit**2)
         size = np.sqrt(np.maximum(values, SMALLEST**2))
         G = yield lambda X, weight: quadrics(((X - frame.origin) / frame.unit) @ turn / size, weight)
@@ -196,7 +196,7 @@ def _searched(
     move: Callable[..., State | None],
     weight: float,
     passes: int | None,
-) -> Asking[State]:
+) -> PassRequest[State]:
     """The best ellipse from some starts; in the plane, where short arcs have many minima, also from near the best."""
     d = len(frame.origin)
     if d > 2:

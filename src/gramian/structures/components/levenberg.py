@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.structures.loop.multipass import Asking
+from gramian.structures.loop.multipass import PassRequest
 
 Floats = NDArray[np.float64]
 STEPS = 400  # passes of a fit
@@ -47,7 +47,7 @@ class _Descent:
     curve: Floats
     floor: float
     damping: float = 1e-3
-    stuck: int = 0
+    stalled: int = 0
     ended: bool = False
 
     @property
@@ -65,7 +65,7 @@ class _Descent:
         while not self.ended and self.damping < BEYOND:
             step: Any = np.linalg.solve(self.curve + self.damping * np.diag(self._size), -self.slope)
             fall = -(step @ self.slope)
-            if not fall > NO_MORE * self.value or (self.stuck > 2 and fall <= ROUNDING * self.value):
+            if not fall > NO_MORE * self.value or (self.stalled > 2 and fall <= ROUNDING * self.value):
                 break
             there = move(self.state, step)
             if there is not None:
@@ -82,7 +82,7 @@ class _Descent:
             vars(self).update(vars(other))
         else:
             self.damping *= 4.0
-            self.stuck += 1
+            self.stalled += 1
 
 
 def levenberg(
@@ -92,7 +92,7 @@ def levenberg(
     passes: int = STEPS,
     first: Equations | None = None,
     basis: Callable[[Any], Floats] | None = None,
-) -> Asking[tuple[float, Any]]:
+) -> PassRequest[tuple[float, Any]]:
     """The least Σw r² found from several starts side by side, and its state.
 
     `equations` are those of rows at states; `move` is a state a step further, or None beyond bounds; `first` are the

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.structures.loop.multipass import Asking
+from gramian.structures.loop.multipass import PassRequest
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -65,7 +65,7 @@ class Values:
         )
 
 
-def medians(found: Values) -> Asking[Floats]:
+def medians(found: Values) -> PassRequest[Floats]:
     """Medians of all columns, asking for histograms until few numbers are left."""
     if found.parts is not None:
         stack = sp.vstack if sp.issparse(found.parts[0][0]) else np.concatenate

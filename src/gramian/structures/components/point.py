@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gramian._core import validation
 from gramian.structures.components.base import Structure
 from gramian.structures.components.medians import Values, medians
-from gramian.structures.loop.multipass import Asking
+from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.sufficient_statistics import Totals
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ class Point(Structure):
     def gather(self, X: Any, weight: Floats) -> Any:
         return Totals.of(X, weight) if self.error == "squared" else Values.of(X, weight)
 
-    def learning(self, passes: int | None = None) -> Asking[Any]:
+    def learning(self, passes: int | None = None) -> PassRequest[Any]:
         found = yield self.gather
         return found.sum / found.weight if self.error == "squared" else (yield from medians(found))
 

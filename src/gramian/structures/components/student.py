@@ -14,7 +14,7 @@ from gramian.rows import Rows
 from gramian.structures.components.base import Structure, dense, weights
 from gramian.structures.components.covariance import factor, floored, log_volume, units, whitened
 from gramian.structures.components.gaussian import column_moments
-from gramian.structures.loop.multipass import Asking, answered
+from gramian.structures.loop.multipass import PassRequest, answered
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 Floats = NDArray[np.float64]
@@ -103,7 +103,7 @@ class StudentT(Structure):
         nu = self.nu_
         return Scatter.of(X, weight * ((nu + X.shape[1]) / (nu + self._mahalanobis(X))), mass=float(weight.sum()))
 
-    def learning(self, passes: int | None = None) -> Asking[Any]:
+    def learning(self, passes: int | None = None) -> PassRequest[Any]:
         found = yield self.gather
         scale, clipped = floored(found.cross / found.mass, "full", self._unit, self.regularization)
         nu = getattr(self, "nu_", FIRST if self.nu == "auto" else float(self.nu))
@@ -171,7 +171,7 @@ def _likelihood(sums: Floats, mass: float, nu: float, d: int) -> tuple[float, fl
     return value, nu * first, nu**2 * second + nu * first
 
 
-def _freedom(mean: Floats, root: Floats, mass: float, nu: float) -> Asking[float]:
+def _freedom(mean: Floats, root: Floats, mass: float, nu: float) -> PassRequest[float]:
     """Degrees of freedom a few Newton steps on, never less likely than those given."""
     d = len(mean)
     value, first, second = _likelihood((yield partial(_tails, mean, root, nu)), mass, nu, d)

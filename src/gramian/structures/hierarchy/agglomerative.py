@@ -14,7 +14,7 @@ from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.rows import Rows, parallel_map, scan
 from gramian.rows.feature_names import fit_rows, new_rows
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.structures.components.base import refuse_kernel_out_of_range, refuse_unusable
 from gramian.structures.components.point import Point
 from gramian.structures.hierarchy.linkage import METHODS, OfKernel, Plain, linkage_of
@@ -192,7 +192,7 @@ class Agglomerative(ClusterTree):
             "error of the heights", value, TOLERANCE, value <= TOLERANCE, None, None, name,
             note=f"{checked} of {n - 1} merges",
         )  # fmt: skip
-        self.solver_ = Solver(name, REASONS[name])
+        self.solver_ = SolverInfo(name, REASONS[name])
 
     def _error_of_heights(self) -> tuple[float, int]:
         """The largest error of some heights, relative to the highest, from all pairs of rows that were merged."""

@@ -13,7 +13,7 @@ from gramian._core import validation
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import Rows
 from gramian.rows.feature_names import fit_rows, new_rows
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.structures.components.base import refuse_unusable
 from gramian.structures.components.point import Point
 from gramian.structures.hierarchy.agglomerative import means_of
@@ -194,7 +194,9 @@ class Divisive(ClusterTree):
             "error of the objective", value, TOLERANCE, value <= TOLERANCE, None, None, f"{self.split} splits"
         )
         how = "two means from" if self.split == "kmeans" else "the best cut across"
-        self.solver_ = Solver(f"{self.split} splits", f"{how} the principal direction of the cluster that gains most")
+        self.solver_ = SolverInfo(
+            f"{self.split} splits", f"{how} the principal direction of the cluster that gains most"
+        )
 
     def predict(self, X: Any) -> Ints:
         """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""

@@ -12,7 +12,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.cluster_labels import numbered
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.summary import Summary
-from gramian.solvers.certificate import Certificate, Solver
+from gramian.solvers.certificate import Certificate, SolverInfo
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,7 +31,7 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     cut_height_: float
     objective_: float
     certificate_: Certificate
-    solver_: Solver
+    solver_: SolverInfo
     n_features_in_: int
 
     _leaf: Ints  # of every row, −1 where its weight is zero

@@ -15,7 +15,7 @@ from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import searching
 from gramian.selection.evaluation.sample import seed_of
-from gramian.solvers.certificate import ALTERNATION, Certificate, Solver
+from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.eigen import eigen
 from gramian.structures.components.base import refuse_kernel_out_of_range
 from gramian.structures.components.kernel_point import KernelPoint
@@ -163,7 +163,7 @@ class KernelFit:
             ALTERNATION, fewer, tolerance, fewer <= tolerance, None, None, engine.through,
             note=" ".join(boundary_note(model)), convex=False,
         )  # fmt: skip
-        model.solver_ = Solver("kernel alternation", engine.reason)
+        model.solver_ = SolverInfo("kernel alternation", engine.reason)
         if hasattr(model, "centers_"):
             del model.centers_
         if not model.certificate_.holds and not deadline.ended():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 Question = Callable[[Any, Floats], Any]  # of rows and their weights; the answers of blocks are added up
-Asking = Generator[Question, Any, T]
+PassRequest = Generator[Question, Any, T]
 
 
 class Answers:
@@ -50,7 +50,7 @@ def concluded(askings: list[Any], totals: list[Any], ask: Callable[[list[Questio
     return found
 
 
-def answered(asking: Asking[T], ask: Callable[[Question], Any]) -> T:
+def answered(asking: PassRequest[T], ask: Callable[[Question], Any]) -> T:
     """What one asking returns in the end."""
     question = next(asking)
     while True:
