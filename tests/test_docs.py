@@ -51,7 +51,7 @@ def test_example(script, tmp_path, monkeypatch, capsys):
 def test_pictures_are_there(tmp_path):
     make = runpy.run_path(str(ROOT / "docs" / "make_pictures.py"))
     make["main"](tmp_path)
-    for page in ("README.md", "docs/guide.md", "docs/clustering.md", "docs/reduction.md"):
+    for page in ("README.md", "docs/architecture.md", "docs/guide.md", "docs/clustering.md", "docs/reduction.md"):
         for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", (ROOT / page).read_text(encoding="utf-8")):
             assert ((ROOT / page).parent / picture).exists()
             assert (tmp_path / Path(picture).name).exists()
@@ -62,7 +62,9 @@ def test_links_and_tests_exist():
         "README.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
+        "docs/architecture.md",
         "docs/guide.md",
+        "docs/glossary.md",
         "docs/classification.md",
         "docs/clustering.md",
         "docs/coverage.md",
@@ -75,3 +77,13 @@ def test_links_and_tests_exist():
             assert link.startswith("https://") or ((ROOT / page).parent / link).exists(), (page, link)
         for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
             assert (ROOT / name).exists(), (page, name)
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md"])
+def test_files_of_the_source_that_are_named_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("[!.]*/**/*.py")}
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        assert any(f"/{path}".endswith(f"/{name}") for path in files), (page, name)
+    for folder in re.findall(r"`([\w/]+/)`", text):
+        assert any(f"/{folder}" in f"/{path}" for path in files), (page, folder)
