@@ -35,7 +35,7 @@ test: lint types layers ## lint, types, import layers, doctests and tests
 
 test-haswell: $(VENV)/.test ## tests of solvers and contracts with the BLAS kernels of most desktops
 	$(BIN)/python tests/machines.py haswell -- tests/test_solvers.py tests/test_strength.py tests/checks/test_solvers.py \
-		tests/checks/test_losses.py tests/checks/test_estimators.py tests/test_kernel_contract.py
+		tests/checks/test_losses.py tests/checks/test_estimators.py tests/checks/test_scikit_learn_contract.py
 
 test-machines: $(VENV)/.test ## all tests with other BLAS kernels, CPUs, threads, oldest and newest dependencies (hours)
 	$(BIN)/python tests/machines.py

@@ -18,7 +18,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.models.meta.balanced import METHODS, Balanced
@@ -56,19 +55,7 @@ def data(n=(60, 25, 10), d=4, seed=0, labels=("a", "b", "c")):
     return X[order], y[order]
 
 
-CONTRACT = [
-    Balanced(GaussianNB(), "cost"),
-    Balanced(KNeighborsClassifier(), "upsample"),
-    Balanced(LogisticRegression(), prior="training"),
-]
-
-
 WAYS = [("subsample", 0.0), ("upsample", 0.0), ("upsample", 0.2), ("cost", 0.0)]
-
-
-@parametrize_with_checks(CONTRACT)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_subsample_draws_without_replacement():

@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression as Sister
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.objective.losses import Logistic, Softmax
@@ -835,18 +834,6 @@ def test_pickle_and_clone():
 
 
 # scikit-learn
-
-
-@parametrize_with_checks(
-    [
-        gm.LogisticRegression(alpha=0.1, multiclass="ovr"),
-        gm.Classifier("squared_hinge", alpha=0.1),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gm.ConvergenceWarning)
-        check(estimator)
 
 
 def test_searches_over_alpha_and_over_parts():

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.models.discriminant.conic import Conic
@@ -651,12 +650,6 @@ def test_missing_numbers_are_named(kind, value):
     sparse = sp.csr_array(([value], ([5], [2])), shape=(40, 3))
     with pytest.raises(ValueError, match=r"column 2 .*first at row 5"):
         model.predict(sparse)
-
-
-@pytest.mark.filterwarnings("ignore::gramian.warnings.PrecisionWarning")
-@parametrize_with_checks([GaussianDiscriminant("diagonal"), GaussianDiscriminant("full", shrinkage="auto")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # Boundaries

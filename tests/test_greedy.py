@@ -17,7 +17,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian._core import deadline
@@ -389,16 +388,6 @@ def test_weights_that_cannot_count_are_refused():
             GreedySelector(model, cv=cv).fit(X0, y0, sample_weight=weight)
         with pytest.raises(ValueError, match="test part of split 0 has no row with a positive weight"):
             GreedySelector(model, cv=cv[1:]).fit(X0, y0, sample_weight=weight)
-
-
-@parametrize_with_checks(
-    [
-        GreedySelector(LinearRegression()),
-        GreedySelector(gm.Ridge(alpha=0.1), direction="backward"),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("estimator", [gm.LinearRegression(), LinearRegression()])

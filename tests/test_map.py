@@ -16,7 +16,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 import gramian.models.linear.most_probable as module
@@ -571,12 +570,6 @@ def test_several_targets_each_have_their_scale(likelihood):
 
 
 # as an estimator
-
-
-@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")  # some checks fit exactly
-@parametrize_with_checks([MAP("bernoulli"), MAP("gaussian", "laplace")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_its_kind_goes_by_its_likelihood():

@@ -14,7 +14,6 @@ from sklearn.neighbors import KNeighborsClassifier as TheirClassifier
 from sklearn.neighbors import KNeighborsRegressor as TheirRegressor
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.models.neighbors import base, distinct, exact_search
@@ -25,11 +24,6 @@ from gramian.models.neighbors.exact_search import Brute, Tree, _smallest, search
 from gramian.rows import Rows
 
 BOTH = [KNeighborsClassifier, KNeighborsRegressor]
-
-
-@parametrize_with_checks([KNeighborsRegressor(2, weights="distance")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def every_distance(X, Q, metric):

@@ -13,7 +13,6 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.selection.features.subset import BestSubset
@@ -254,8 +253,3 @@ def test_new_data_that_do_not_fit():
     bad[4, 1] = np.inf
     with pytest.raises(ValueError, match=r"column 1.*row 4"):
         model.predict(bad)
-
-
-@parametrize_with_checks([BestSubset(1)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)

@@ -28,7 +28,6 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from gramian.models.meta.balanced import Balanced
@@ -36,7 +35,6 @@ from gramian.models.meta.threshold import TunedThreshold
 from gramian.models.meta.threshold_search import NAMES
 
 OFFERED = [name for name in NAMES if name != "cost"]
-EXPECTED_FAILURES = {"check_classifiers_train": "predict follows the threshold, predict_proba stays what it is"}
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -100,14 +98,6 @@ def problem(seed, n=40, ties=True, weights=True):
     scores = rng.normal(0.7 * y, 1.0)
     w = rng.choice([0.25, 1.0, 2.0, 3.0], n) if weights else None
     return (np.round(scores, 1) if ties else scores), y, w
-
-
-CONTRACT = [TunedThreshold(GaussianNB(), cv=3)]
-
-
-@parametrize_with_checks(CONTRACT, expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_the_definitions_are_those_of_scikit_learn():

@@ -1,4 +1,4 @@
-"""Every public estimator: scikit-learn's contract, and what theory says of weights, rows, columns and units."""
+"""Every public estimator: what theory says of weights, rows, columns and units."""
 
 import inspect
 import pickle
@@ -13,7 +13,6 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gramian as gm
 from checks.members import estimators, table
@@ -22,31 +21,6 @@ from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.linear_model import LinearModel
 
 ALL = estimators()
-# Checks that an estimator cannot pass, each with its reason. Meant to stay short.
-ORDER = "the perceptron meets rows one by one: what it finds depends on their order, which weights do not have"
-ROUND = "the check has three round clusters, which are no lines, planes, circles or ellipses"
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {
-    "Perceptron": {
-        "check_sample_weight_equivalence_on_dense_data": ORDER,
-        "check_sample_weight_equivalence_on_sparse_data": ORDER,
-    },
-    **{
-        name: {"check_clustering": ROUND, "check_clustering(readonly_memmap=True)": ROUND}
-        for name in ("KCircles", "KEllipses", "KLines", "KPlanes")
-    },
-    "TunedThreshold": {
-        "check_classifiers_train": "a threshold decides otherwise than the largest probability: that is what it is for",
-    },
-}
-
-
-@pytest.mark.filterwarnings("ignore::gramian.warnings.PrecisionWarning")  # of singular classes, which some checks fit
-@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")
-@parametrize_with_checks(ALL, expected_failed_checks=lambda e: EXPECTED_FAILURES.get(type(e).__name__, {}))
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
 LINEAR = [e for e in ALL if is_regressor(e) and isinstance(e, LinearModel)]
 CLASSIFIERS = [e for e in ALL if is_classifier(e)]
 WITH_SUMMARY = [e for e in ALL if hasattr(e, "summary") and (is_classifier(e) or is_regressor(e))]
@@ -366,7 +340,7 @@ def test_kernels_set_from_data_see_weights(estimator, kernel):
     a = clone(given).fit(X, y, sample_weight=weight)
     b = clone(given).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     np.testing.assert_allclose(a.kernel_.length_scale, b.kernel_.length_scale, rtol=1e-12)
-    if isinstance(estimator, gm.Perceptron):  # ORDER
+    if isinstance(estimator, gm.Perceptron):  # it depends on the order of the rows, which weights do not have
         return
     name = next((n for n in ("decision_function", "transform", "predict") if hasattr(a, n)), None)
     if name is None:
