@@ -104,11 +104,11 @@ def test_time_enough_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", TIMED)
-@pytest.mark.parametrize("time", [0, -1.0, np.nan, np.inf, "1", True])
-def test_times_that_are_none(name, time):
-    model = plain(name, time=time)
-    with pytest.raises((ValueError, TypeError), match="time is"):
-        model.fit(*table(model))
+def test_times_that_are_none(name):
+    for time in (0, -1.0, np.nan, np.inf, "1", True):
+        model = plain(name, time=time)
+        with pytest.raises((ValueError, TypeError), match="time is"):
+            model.fit(*table(model))
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "SVC"])

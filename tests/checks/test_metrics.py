@@ -3,6 +3,7 @@
 import inspect
 import pickle
 from functools import reduce
+from itertools import product
 
 import numpy as np
 import pytest
@@ -82,6 +83,13 @@ def test_every_metric_is_documented_and_declared(name):
     assert metric.needs in ("labels", "scores", "probabilities", "numbers")
 
 
+def test_levels_are_between_0_and_1():
+    for (name, kind), level in product(CASES, (0, 1, 95, -0.5, True, "wide", np.nan)):
+        metric = METRICS[name]
+        with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.95"):
+            metric(*rows(metric.needs, kind), interval=level, **options(metric, kind))
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 class TestMetric:
     def test_function_and_statistic_agree(self, name, kind):
@@ -99,12 +107,11 @@ class TestMetric:
                 numbers(metric(y, prediction, sample_weight=given, interval=0.8, **chosen)),
             )
 
-    @pytest.mark.parametrize("cuts", [[1, 2], [7, 60], [119], [30, 31, 31, 100]])
-    def test_blocks_equal_the_whole(self, name, kind, cuts):
+    def test_blocks_equal_the_whole(self, name, kind):
         metric = METRICS[name]
         y, prediction = rows(metric.needs, kind, seed=2)
         weight = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
-        for given in (np.ones(len(y)), weight):
+        for cuts, given in product(([1, 2], [7, 60], [119], [30, 31, 31, 100]), (np.ones(len(y)), weight)):
             build = metrics.statistic(name, **options(metric, kind))
             parts = [build(*part) for part in zip(*(np.split(x, cuts) for x in (y, prediction, given)), strict=True)]
             same(reduce(lambda a, b: a + b, parts), build(y, prediction, given))
@@ -168,12 +175,6 @@ class TestMetric:
             found + "rows"
         with pytest.raises(TypeError):
             1 + found
-
-    @pytest.mark.parametrize("level", [0, 1, 95, -0.5, True, "wide", np.nan])
-    def test_levels_are_between_0_and_1(self, name, kind, level):
-        metric = METRICS[name]
-        with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.95"):
-            metric(*rows(metric.needs, kind), interval=level, **options(metric, kind))
 
     def test_lengths_weights_and_missing_values_are_refused(self, name, kind):
         metric = METRICS[name]
