@@ -14,6 +14,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 
 import gramian as gm
+from drawings import heading, png_size, walk
 from gramian.charts import chart, kinds, save_html, save_png
 from gramian.charts.marks.text import labels, number, tick_text, ticks
 from gramian.charts.models.path import spread
@@ -71,33 +72,12 @@ HAS = {
 }
 
 
-def png_size(path):
-    head = path.read_bytes()[:24]
-    assert head[:8] == b"\x89PNG\r\n\x1a\n"
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-
-
 def records(drawn):
     """Every record of inline data in a chart, however deep."""
     spec = drawn.to_dict()
-
-    def walk(part):
-        if isinstance(part, dict):
-            for key, value in part.items():
-                if key == "values" and isinstance(value, list) and value and isinstance(value[0], dict):
-                    yield from value
-                yield from walk(value)
-        elif isinstance(part, list):
-            for value in part:
-                yield from walk(value)
-
-    found = list(walk(spec))
-    return found + [record for values in spec.get("datasets", {}).values() for record in values]
-
-
-def heading(drawn):
-    title = drawn.to_dict()["title"]
-    return " ".join(title["text"]), " ".join(title.get("subtitle", []))
+    inline = [part["values"] for part in walk(spec) if isinstance(part.get("values"), list)]
+    named = spec.get("datasets", {}).values()
+    return [record for values in (*inline, *named) for record in values if isinstance(record, dict)]
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in HAS for kind in HAS[name]])

@@ -21,7 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as TheirSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import drawings
 import gramian as gm
+from drawings import png_size, walk
 from gramian import metrics
 from gramian.charts import Recorder, chart, kinds, save_html, save_png, trajectories
 from gramian.charts.marks.contours import contours, finer, simplified
@@ -37,22 +39,6 @@ from gramian.selection import bias_variance, compare, curves, evaluate
 HOSTILE = ["</script><script>alert(1)</script>", "datum.value", "a name " + "that is long " * 10]
 
 
-def png_size(path):
-    head = path.read_bytes()[:24]
-    assert head[:8] == b"\x89PNG\r\n\x1a\n"
-    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-
-
-def walk(part):
-    if isinstance(part, dict):
-        yield part
-        for value in part.values():
-            yield from walk(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from walk(value)
-
-
 def records(drawn):
     """Every record of inline data in a chart, however deep, each once."""
     spec = drawn.to_dict(validate=False)
@@ -62,8 +48,7 @@ def records(drawn):
 
 
 def heading(drawn):
-    title = drawn.to_dict(validate=False)["title"]
-    return tuple(" ".join(title.get(part, [])).replace(NO_BREAK, " ") for part in ("text", "subtitle"))
+    return drawings.heading(drawn, validate=False)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, ClusterMixin
 
 import gramian as gm
+from drawings import heading as head
+from drawings import layers
 from gramian.charts import chart, kinds, save_png
 from gramian.charts.theme import LOOKS
 from gramian.kernels.points import Vectors
@@ -71,21 +73,6 @@ class Mixture(Clusters):
 
     def predict(self, rows):
         return self.predict_proba(rows).argmax(axis=1)
-
-
-def layers(drawn):
-    """(mark, records) of every layer in order."""
-    spec = drawn.to_dict()
-    found = []
-    for layer in spec["layer"]:
-        data = layer.get("data", spec.get("data"))
-        found.append((layer["mark"], data["values"] if "values" in data else spec["datasets"][data["name"]]))
-    return found
-
-
-def head(drawn):
-    title = drawn.to_dict()["title"]
-    return " ".join(title["text"]).replace("\u00a0", " "), " ".join(title["subtitle"]).replace("\u00a0", " ")
 
 
 def lines(drawn):

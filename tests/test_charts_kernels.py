@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gramian as gm
+from drawings import heading as head
 from drawings import tables
 from gramian.charts import chart, kinds
 from gramian.kernels import ANOVA, RBF, Linear, Precomputed, Spectrum
@@ -17,11 +18,6 @@ Y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + NOISE
 TABLE = pd.DataFrame(X, columns=["hours", "mass"])
 LABEL = np.where(np.hypot(X[:, 0], X[:, 1]) < 2, "in", "out")
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
-
-
-def head(drawn):
-    title = drawn.to_dict()["title"]
-    return " ".join(title["text"]), " ".join(title["subtitle"])
 
 
 def xy(table):

@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, TransformerMixin
 
 import gramian as gm
+from drawings import heading as head
+from drawings import layers
 from gramian.charts import chart, kinds, save_png
 
 RNG = np.random.default_rng(0)
@@ -51,22 +53,8 @@ def null(eigenvalues, *, significant=1, scrambled=None, edges=(0.2, 2.0)):
     )  # fmt: skip
 
 
-def layers(drawn):
-    spec = drawn.to_dict()
-    found = []
-    for layer in spec["layer"]:
-        data = layer.get("data", spec.get("data"))
-        found.append((layer["mark"], data["values"] if "values" in data else spec["datasets"][data["name"]]))
-    return found
-
-
 def records(drawn, kind):
     return next(found for mark, found in layers(drawn) if mark["type"] == kind)
-
-
-def head(drawn):
-    title = drawn.to_dict()["title"]
-    return " ".join(title["text"]).replace("\u00a0", " "), " ".join(title["subtitle"]).replace("\u00a0", " ")
 
 
 def xy(table):

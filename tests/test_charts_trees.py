@@ -7,17 +7,13 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.datasets import make_blobs
 
 import gramian as gm
+from drawings import heading as head
 from drawings import tables
 from gramian.charts import kinds
 from gramian.charts.clusters.dendrogram import MOST_ENDS, Top, clusters_below
 
 X, Y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
-
-
-def head(drawn):
-    title = drawn.to_dict()["title"]
-    return " ".join(title["text"]), " ".join(title.get("subtitle", []))
 
 
 def elbows(drawn):

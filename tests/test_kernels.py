@@ -1,7 +1,5 @@
 """Kernels against scikit-learn, brute force and the statements of the course documents."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -47,6 +45,7 @@ from gramian.kernels import (
     kernel_of,
     repaired,
 )
+from processes import output_of
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((40, 4)) @ RNG.standard_normal((4, 4))
@@ -741,8 +740,7 @@ def test_naming_a_kernel_needs_no_compiler():
         "import sys, gramian as gm; k = gm.kernels.kernel_of('rbf') + 2 * gm.kernels.Matern(); "
         "assert k.validity().valid; gm.kernels.Polynomial(2)([[1.0]]); print('numba' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
+    assert output_of(code).strip() == "False"
 
 
 def test_prepared_rows_are_kept_for_slices_and_few():

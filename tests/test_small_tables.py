@@ -1,8 +1,5 @@
 """Small tables are fitted without compiled loops: the answers are those of the loops."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +12,7 @@ from gramian.solvers.sparse import active_set
 from gramian.spectral.embedding import affinities
 from gramian.structures.hierarchy import nn_chain
 from gramian.structures.hierarchy.nn_chain_small import loop
+from processes import output_of
 
 FIRST = """
 import sys, numpy as np, gramian as gm
@@ -59,8 +57,7 @@ def both(monkeypatch, answer):
 
 def test_first_fits_compile_nothing():
     code = f"import warnings; warnings.simplefilter('ignore')\n{FIRST.format(models=WITHOUT)}"
-    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert asked.stdout.strip() == "[]"
+    assert output_of(code).strip() == "[]"
 
 
 @pytest.mark.parametrize("weighted", [False, True])

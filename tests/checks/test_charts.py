@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import gramian as gm
 from checks.members import estimators, members
+from drawings import walk
 from gramian.charts import kinds
 from gramian.kernels import RBF, Spectrum
 from gramian.structures import Circle, KernelPoint, Line, Point, Structure
@@ -49,16 +50,6 @@ VARIANTS = [
 
 def name(estimator):
     return repr(estimator).replace("\n", "")
-
-
-def walk(part):
-    if isinstance(part, dict):
-        yield part
-        for value in part.values():
-            yield from walk(value)
-    elif isinstance(part, list | tuple):
-        for value in part:
-            yield from walk(value)
 
 
 def check_drawn(drawn, theme):

@@ -2,14 +2,13 @@
 
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import gramian
 from checks.members import public_modules
+from processes import output_of
 
 
 @pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
@@ -41,8 +40,7 @@ def test_import_is_lazy():
         "heavy = {'numpy', 'sklearn', 'scipy', 'numba', 'pandas', 'polars', 'altair', 'typer', 'torch', 'dask'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert output_of(code).strip() == "[]"
 
 
 def test_a_first_fit_leaves_scipy_stats_alone_and_whole():
@@ -52,8 +50,7 @@ def test_a_first_fit_leaves_scipy_stats_alone_and_whole():
         "from sklearn.utils.fixes import _mode; print(_mode([1, 2, 2]).mode[0], end=' '); "
         "import scipy.stats; print(scipy.stats.norm.cdf(0.0))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["2", "0.5"]
+    assert output_of(code).split() == ["2", "0.5"]
 
 
 def test_least_squares_needs_no_compiler_and_no_extra():
@@ -61,8 +58,7 @@ def test_least_squares_needs_no_compiler_and_no_extra():
         "import sys, gramian as gm; gm.LinearRegression().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 2.5]); "
         "print(sorted({'numba', 'polars', 'altair', 'typer', 'rich'} & set(sys.modules)))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    assert output_of(code).strip() == "[]"
 
 
 def test_functions_are_compiled_by_one_decorator():
@@ -79,10 +75,9 @@ def test_functions_are_compiled_by_one_decorator():
 
 def test_a_first_lasso_compiles_each_function_once():
     code = (
-        "import numpy as np, gramian as gm; from gramian.solvers import active_set; "
+        "import numpy as np, gramian as gm; from gramian.solvers.sparse import active_set; "
         "r = np.random.default_rng(0); X = r.normal(size=(400, 150)); "  # small tables compile nothing
         "gm.Lasso().fit(X, X[:, 0] + r.normal(size=400)); "
         "print(sorted({len(f.signatures) for f in vars(active_set).values() if hasattr(f, 'signatures')}))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[0, 1]"  # coordinate descent is compiled when the active set fails
+    assert output_of(code).strip() == "[0, 1]"  # coordinate descent is compiled when the active set fails
