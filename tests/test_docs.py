@@ -16,6 +16,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     "page",
     [
         "README.md",
+        "CONTRIBUTING.md",
         "docs/guide.md",
         "docs/classification.md",
         "docs/clustering.md",
@@ -79,7 +80,7 @@ def test_links_and_tests_exist():
             assert (ROOT / name).exists(), (page, name)
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_files_of_the_source_that_are_named_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("[!.]*/**/*.py")}
