@@ -88,3 +88,10 @@ def test_files_of_the_source_that_are_named_exist(page):
         assert any(f"/{path}".endswith(f"/{name}") for path in files), (page, name)
     for folder in re.findall(r"`([\w/]+/)`", text):
         assert any(f"/{folder}" in f"/{path}" for path in files), (page, folder)
+
+
+def test_a_fit_can_be_traced(capsys):
+    runpy.run_path(str(ROOT / "docs" / "trace_fit.py"))["main"](["ridge", "--calls"])
+    counts, *calls = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"ridge: \d+ files, \d+ functions, depth \d+", counts)
+    assert any("models/linear/ridge.py Ridge.fit" in call for call in calls)
