@@ -19,8 +19,9 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.metrics import adjusted_rand_score
 
 import gramian as gm
-from gramian.structures.loop.restarts import Search
-from gramian.structures.number_of_clusters import RULES, Task, along
+from gramian.structures.loop.restarts import RestartSearch
+from gramian.structures.number_of_clusters import RULES, ChoiceTask
+from gramian.structures.number_of_clusters import path as cluster_path
 
 RESULTS = Path(__file__).parent / "results"
 SEED = 12
@@ -163,57 +164,57 @@ def simulated_tables() -> list[Table]:
 
 # Criteria of other authors, for comparison: each takes the task, the fits, and their objectives.
 
-Criterion = Callable[[Task, list[Any], Any], int]
+Criterion = Callable[[ChoiceTask, list[Any], Any], int]
 
 
-def _rows(task: Task) -> Any:
+def _rows(task: ChoiceTask) -> Any:
     return np.asarray(task.search.rows.collect().X, dtype=np.float64)
 
 
-def plain_elbow(task: Task, fits: list[Any], W: Any) -> int:
+def plain_elbow(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     """The elbow of the objective itself, not of its logarithm."""
     k = np.arange(len(W))
     return int((W[0] + (W[-1] - W[0]) * k / max(len(k) - 1, 1) - W).argmax()) + 1
 
 
-def calinski_harabasz(task: Task, fits: list[Any], W: Any) -> int:
+def calinski_harabasz(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     n, k = len(_rows(task)), np.arange(2, len(W) + 1)
     return int(((W[0] - W[1:]) / (k - 1) / (W[1:] / np.maximum(n - k, 1) + 1e-300)).argmax()) + 2
 
 
-def hartigan(task: Task, fits: list[Any], W: Any) -> int:
+def hartigan(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     n, k = len(_rows(task)), np.arange(1, len(W))
     low = np.flatnonzero((W[:-1] / np.maximum(W[1:], 1e-300) - 1.0) * (n - k - 1) <= 10.0)
     return int(low[0]) + 1 if len(low) else len(W)
 
 
-def krzanowski_lai(task: Task, fits: list[Any], W: Any) -> int:
+def krzanowski_lai(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     p = _rows(task).shape[1]
     scaled = np.arange(1, len(W) + 1) ** (2.0 / p) * W
     falls = -np.diff(scaled)
     return int(np.abs(falls[:-1] / np.where(falls[1:] == 0, 1e-300, falls[1:])).argmax()) + 2
 
 
-def jump(task: Task, fits: list[Any], W: Any) -> int:
+def jump(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     p = _rows(task).shape[1]
     logs = -0.5 * p * np.log(np.maximum(W, 1e-12 * W[0]) / W[0])
     transformed = np.exp(logs - logs.max())
     return int(np.diff(np.append(0.0, transformed)).argmax()) + 1
 
 
-def bic_own_spread(task: Task, fits: list[Any], W: Any) -> int:
+def bic_own_spread(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     return _hard_bic(task, fits, lambda Z, d: np.full(d, (Z**2).mean()), lambda d: d + 1)
 
 
-def bic_own_variances(task: Task, fits: list[Any], W: Any) -> int:
+def bic_own_variances(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     return _hard_bic(task, fits, lambda Z, d: (Z**2).mean(axis=0), lambda d: 2 * d)
 
 
-def bic_own_covariance(task: Task, fits: list[Any], W: Any) -> int:
+def bic_own_covariance(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     return _hard_bic(task, fits, lambda Z, d: np.linalg.eigvalsh(Z.T @ Z / len(Z)), lambda d: d + d * (d + 1) // 2)
 
 
-def _hard_bic(task: Task, fits: list[Any], spread: Any, count: Any) -> int:
+def _hard_bic(task: ChoiceTask, fits: list[Any], spread: Any, count: Any) -> int:
     X = _rows(task)
     n, d = X.shape
     least = 1e-6 * float(X.var(axis=0).mean())
@@ -230,7 +231,7 @@ def _hard_bic(task: Task, fits: list[Any], spread: Any, count: Any) -> int:
     return int(np.argmin(values)) + 1
 
 
-def references(task: Task, count: int) -> dict[str, list[Any]]:
+def references(task: ChoiceTask, count: int) -> dict[str, list[Any]]:
     """Searches and fits along the number of clusters of even rows in the box of X, and of normal rows like X."""
     key = id(task.search.rows)
     if key not in _REFERENCES:
@@ -244,12 +245,12 @@ def references(task: Task, count: int) -> dict[str, list[Any]]:
             normal = rng.standard_normal(X.shape) * np.sqrt(np.maximum(values, 0.0))
             for name, rows in (("even", even), ("normal", normal)):
                 search = _of(task, rows)
-                found[name].append((search, along(search, task.template, list(range(1, count + 1)))))
+                found[name].append((search, cluster_path(search, task.template, list(range(1, count + 1)))))
         _REFERENCES[key] = found
     return _REFERENCES[key]
 
 
-def _logs(task: Task, count: int) -> dict[str, Any]:
+def _logs(task: ChoiceTask, count: int) -> dict[str, Any]:
     """Logarithms of the objectives of the references over those of one cluster, (NULLS, count)."""
     found = {}
     for name, paths in references(task, count).items():
@@ -268,35 +269,35 @@ def _first(gaps: Any, errors: Any) -> int:
     return int(enough[0]) + 1 if len(enough) else len(gaps)
 
 
-def normal_gap(task: Task, fits: list[Any], W: Any) -> int:
+def normal_gap(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     return _first(*_gaps(W, _logs(task, len(W))["normal"]))
 
 
-def _lower(task: Task, W: Any) -> tuple[Any, Any]:
+def _lower(task: ChoiceTask, W: Any) -> tuple[Any, Any]:
     (g, s), (h, t) = (_gaps(W, each) for each in _logs(task, len(W)).values())
     return np.minimum(g, h), np.where(g < h, s, t)
 
 
-def gap_of_two_nulls(task: Task, fits: list[Any], W: Any) -> int:
+def gap_of_two_nulls(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     """The gap to even or to normal rows, whichever is smaller."""
     return _first(*_lower(task, W))
 
 
-def _of(task: Task, X: Any) -> Search:
+def _of(task: ChoiceTask, X: Any) -> RestartSearch:
     return replace(task.search, rows=gm.scan(X), used=len(X))
 
 
-def silhouette_above_null(task: Task, fits: list[Any], W: Any) -> int:
+def silhouette_above_null(task: ChoiceTask, fits: list[Any], W: Any) -> int:
     """The silhouette, or one cluster where it is not above that of even and of normal rows."""
     k, best = _best_silhouette(task, fits)
     null = []
     for paths in references(task, len(W)).values():
         for search, path in paths:
-            null.append(_best_silhouette(Task(search, task.template, "silhouette", len(W), "auto"), path)[1])
+            null.append(_best_silhouette(ChoiceTask(search, task.template, "silhouette", len(W), "auto"), path)[1])
     return k if best > max(null) else 1
 
 
-def _best_silhouette(task: Task, fits: list[Any]) -> tuple[int, float]:
+def _best_silhouette(task: ChoiceTask, fits: list[Any]) -> tuple[int, float]:
     values, _, index = RULES["silhouette"](task, fits, np.array([each.value for each in fits]))
     return index + 1, float(np.nanmax(values)) if np.isfinite(values).any() else -1.0
 
@@ -326,12 +327,12 @@ def judged(table: Table) -> dict[str, list[float]]:
     X = np.ascontiguousarray(table.X, dtype=np.float64)
     structure, rule = gm.KMeans()._parts()
     variance, rng = float(X.var(axis=0).mean()), np.random.default_rng(0)
-    search = Search(gm.scan(X), rule, variance, "k-means++", 10, 300, 0.0, len(X), rng)
-    fits = along(search, structure, list(range(1, table.most + 1)))
+    search = RestartSearch(gm.scan(X), rule, variance, "k-means++", 10, 300, 0.0, len(X), rng)
+    fits = cluster_path(search, structure, list(range(1, table.most + 1)))
     W = np.array([each.value for each in fits])
     found = {}
     for name in [*RULES, *CANDIDATES]:
-        task = Task(search, structure, name if name in RULES else "bic", table.most, "auto")
+        task = ChoiceTask(search, structure, name if name in RULES else "bic", table.most, "auto")
         k = RULES[name](task, fits, W)[2] + 1 if name in RULES else CANDIDATES[name](task, fits, W)
         found[name] = [int(k), round(float(adjusted_rand_score(table.groups, fits[k - 1].labels)), 4)]
     return found

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.linalg import null_space
 from sklearn.base import BaseEstimator, ClusterMixin
 
 import gramian as gm
 from drawings import heading as head
 from drawings import layers
+from gramian import structures
 from gramian.charts import chart, kinds, save_png
 from gramian.charts.theme import LOOKS
 from gramian.kernels.points import Vectors
@@ -22,22 +24,26 @@ X = np.vstack([RNG.standard_normal((60, 2)), RNG.standard_normal((40, 2)) * [2.0
 OWN = np.repeat([0, 1], [60, 40])
 
 
-class Part:
-    """A structure with what it has learned."""
+def with_attributes(kind):
+    """Makes structures of a kind with given fitted attributes."""
 
-    def __init__(self, **learned):
-        self.__dict__.update(learned)
+    def make(**fitted):
+        each = kind()
+        if "direction_" in fitted:
+            along = fitted["direction_"][None]
+            fitted = {"directions_": along, "normals_": null_space(along).T} | fitted
+        if "normal_" in fitted:
+            across = fitted["normal_"][None]
+            fitted = {"normals_": across, "directions_": null_space(across).T} | fitted
+        vars(each).update(fitted)
+        return each
 
-    def distance(self, rows):
-        return np.linalg.norm(rows - getattr(self, "center_", getattr(self, "mean_", 0.0)), axis=1)
+    return make
 
 
-def named(name):
-    return type(name, (Part,), {})
-
-
-Point, Line, Plane, Circle, Ellipse, Gaussian, Flat = map(
-    named, ["Point", "Line", "Plane", "Circle", "Ellipse", "Gaussian", "Flat"]
+Point, Line, Plane, Circle, Ellipse, Gaussian = map(
+    with_attributes,
+    [structures.Point, structures.Line, structures.Plane, structures.Circle, structures.Ellipse, structures.Gaussian],
 )
 
 
@@ -298,7 +304,7 @@ def test_what_is_missing_is_said():
     model = Mixture().given(Point(center_=np.zeros(2)), Point(center_=np.ones(2)))
     with pytest.raises(ValueError, match="is of rows, which Mixture does not keep: give X"):
         chart(model, "responsibilities")
-    placeless = Mixture().given(Part())
+    placeless = Mixture().given(structures.KernelPoint())
     with pytest.raises(ValueError, match=r"no chart of the fit alone; given X it has 'clusters', 'responsibilities'\."):
         chart(placeless)
     with pytest.raises(ValueError, match="is of rows, which Mixture does not keep: give X"):

@@ -15,8 +15,8 @@ from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point
 from gramian.structures.loop.alternation import Loop
 from gramian.structures.loop.assignments import Nearest
 from gramian.structures.loop.means import MeansLoop
-from gramian.structures.loop.state import State
-from gramian.structures.number_of_clusters import CRITERIA, held_together, silhouette
+from gramian.structures.loop.state import LoopState
+from gramian.structures.number_of_clusters import CRITERIA, co_membership, silhouette
 
 BLOBS, OWNERS = make_blobs(300, n_features=2, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
 
@@ -113,7 +113,7 @@ class TestMeans:
         weight = rng.integers(0, 3, 1500).astype(float) if weighted else None
         variance = float(np.cov(X.T.astype(float), aweights=weight, ddof=0).diagonal().mean())
         rows = gm.scan(X, sample_weight=weight)
-        start = State([Point().through(x) for x in X[:9]], np.full(9, 1 / 9))
+        start = LoopState([Point().moved_to(x) for x in X[:9]], np.full(9, 1 / 9))
         compiled, general = MeansLoop(rows, Nearest(), variance), Loop(rows, Nearest(), variance)
         a = compiled.run(start, max_iter=300, tol=tol)
         b = general.run(start, max_iter=300, tol=tol)
@@ -285,15 +285,15 @@ class TestCompetition:
 
     def test_rules_that_make_no_sense(self):
         for structure, rule, message in (
-            ("line", "rival", "drives points away"),
-            ("gaussian", "frequency", "has a density"),
+            ("line", "rival", "moves points, and"),
+            ("gaussian", "frequency", "is a density"),
             ("point", RivalPenalised(0.0), "strength is 0"),
             ("point", FrequencySensitive(0), "passes is 0"),
             ("point", "loudest", "assignment is 'loudest'"),
         ):
             with pytest.raises(ValueError, match=message):
                 gm.Structures(structure, rule, 3).fit(BLOBS)
-        with pytest.raises(ValueError, match="finds the number of clusters itself"):
+        with pytest.raises(ValueError, match="chooses the number of clusters itself"):
             gm.Structures("point", "rival", "auto").fit(BLOBS)
         lines = gm.Structures("line", "frequency", 2, random_state=0).fit(BLOBS)
         assert lines.certificate_.holds
@@ -388,7 +388,7 @@ class TestNumber:
 
     def test_the_most_clusters_allowed_is_said(self):
         for model in (gm.KMeans("auto"), gm.KMeans("auto", kernel="linear"), gm.GaussianMixture("auto")):
-            with pytest.warns(gm.ConvergenceWarning, match="chosen, 3, is max_clusters: more might do better"):
+            with pytest.warns(gm.ConvergenceWarning, match="chosen, 3, is max_clusters: more clusters might be better"):
                 model.set_params(max_clusters=3, random_state=0).fit(separated(0, 3))
             assert model.choice_.at_boundary
             assert "is max_clusters" in str(model.certificate_)
@@ -403,8 +403,8 @@ class TestNumber:
         for j in range(3):
             pairs = [b[i] == b[m] for i in np.flatnonzero(a == j) for m in np.flatnonzero(a == j) if i != m]
             shares.append(np.mean(pairs))
-        assert held_together(predicted, own, weight) == pytest.approx(min(shares))
-        assert held_together(np.array([0, 0, 1]), np.array([0, 0, 1]), np.ones(3)) == 0.0  # one row predicts nothing
+        assert co_membership(predicted, own, weight) == pytest.approx(min(shares))
+        assert co_membership(np.array([0, 0, 1]), np.array([0, 0, 1]), np.ones(3)) == 0.0  # one row predicts nothing
 
     def test_the_elbow_of_many_clusters(self):
         X = np.concatenate([[8.0 * i, 8.0 * j] + BLOBS[:20] / 20 for i in range(4) for j in range(3)])
@@ -498,7 +498,7 @@ class TestKernel:
             gm.KMeans("auto", kernel=kernel, criterion="gap").fit(words)
         with pytest.raises(ValueError, match="sparse rows do not fill"):
             gm.KMeans("auto", kernel="linear", criterion="gap", max_clusters=2).fit(sp.csr_array(BLOBS))
-        monkeypatch.setattr("gramian.structures.loop.kernel_means.SAMPLE", 100)
+        monkeypatch.setattr("gramian.structures.loop.kernel_means.MAX_SAMPLE", 100)
         K = gm.kernels.RBF(3.0)(BLOBS)
         given = {"criterion": "stability", "max_clusters": 5, "random_state": 0}
         assert gm.KMeans("auto", kernel=gm.kernels.Precomputed(), **given).fit(K).n_clusters_ == 4
@@ -510,7 +510,7 @@ class TestKernel:
 
     def test_panels_give_the_same_as_the_matrix(self, monkeypatch):
         a = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)
-        monkeypatch.setattr("gramian.structures.loop.kernel_means.KEPT", 10)
+        monkeypatch.setattr("gramian.structures.loop.kernel_means.MAX_KEPT_POINTS", 10)
         b = gm.KMeans(3, kernel=gm.kernels.RBF(2.0), random_state=0).fit(BLOBS)
         assert b.certificate_.through == "kernel panels"
         assert a.objective_ == pytest.approx(b.objective_)

@@ -204,8 +204,8 @@ def test_no_start_begins_after_the_time_is_over(name, monkeypatch):
 
     starts = []
     for kind in (Loop, MeansLoop):
-        seeds = kind.seeds
-        monkeypatch.setattr(kind, "seeds", lambda *given, seeds=seeds: starts.append(1) or seeds(*given))
+        seeds = kind.initial_structures
+        monkeypatch.setattr(kind, "initial_structures", lambda *given, seeds=seeds: starts.append(1) or seeds(*given))
     fitted(plain(name, n_init=10, time=1e-9))
     assert len(starts) == 1
 

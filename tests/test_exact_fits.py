@@ -7,7 +7,7 @@ from scipy.stats import ortho_group
 from sklearn.base import clone
 
 import gramian as gm
-from gramian.structures.components.conics import through_few
+from gramian.structures.components.conics import roundest_through
 from gramian.structures.components.ellipsoid_projection import signed_distances
 from gramian.structures.loop.rounding import first_least, principal_axes
 
@@ -34,7 +34,7 @@ def test_weights_are_repetitions_of_few_rows(model, seed):
     np.testing.assert_allclose(a.transform(Z), b.transform(Z), rtol=1e-6, atol=1e-8)
 
 
-def test_planes_through_few_rows_do_not_depend_on_weights_or_units():
+def test_planes_roundest_through_rows_do_not_depend_on_weights_or_units():
     rng = np.random.default_rng(0)
     X = rng.random((5, 9))
     normal = gm.structures.Plane().fit(X).normal_
@@ -78,9 +78,9 @@ def on_ellipsoid(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_roundest_ellipsoid_passes_through_few_rows(seed):
+def test_the_roundest_ellipsoid_passes_roundest_through_rows(seed):
     rng, X = on_ellipsoid(seed)
-    center, axes, turn = through_few(X)[0]
+    center, axes, turn = roundest_through(X)[0]
     np.testing.assert_allclose(signed_distances((X - center) @ turn, axes)[0], 0.0, atol=1e-11 * axes.max())
     # of all ellipsoids through the rows the one of largest determinant for its trace, where the scatter is round
     white = (X - X.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T, bias=True))).T
@@ -109,14 +109,14 @@ def test_the_roundest_ellipsoid_passes_through_few_rows(seed):
 
 def test_steiner_ellipsoid_of_a_simplex():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
-    center, axes, turn = through_few(X)[0]
+    center, axes, turn = roundest_through(X)[0]
     np.testing.assert_allclose(center, X.mean(axis=0), atol=1e-14)
     np.testing.assert_allclose((turn * axes**2) @ turn.T, 2.0 * np.cov(X.T, bias=True), rtol=1e-12)
 
 
 def test_no_ellipse_passes_through_a_triangle_and_its_middle():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
-    assert through_few(np.vstack([X, X.mean(axis=0)])) == []
+    assert roundest_through(np.vstack([X, X.mean(axis=0)])) == []
 
 
 def test_the_first_of_structures_as_near_owns_a_row():

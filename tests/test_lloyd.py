@@ -6,8 +6,8 @@ from sklearn.cluster import KMeans
 
 import gramian as gm
 from gramian._core.numerics import small_tables
-from gramian.solvers.kmeans.lloyd import lloyd, nearest, own
-from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.lloyd import lloyd, nearest_centers, own_squared_distances
+from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
 
 
@@ -106,7 +106,9 @@ def test_what_one_more_iteration_would_change(max_iter):
     assert (found.change > 1e-6 * found.objective) == (max_iter < 300)
     np.testing.assert_allclose(found.mass, np.bincount(found.labels, weight, 6), rtol=1e-12)
     np.testing.assert_allclose(
-        own(X, found.centers, found.labels), ((X - found.centers[found.labels]) ** 2).sum(axis=1), rtol=1e-12
+        own_squared_distances(X, found.centers, found.labels),
+        ((X - found.centers[found.labels]) ** 2).sum(axis=1),
+        rtol=1e-12,
     )
 
 
@@ -120,7 +122,7 @@ def test_the_same_as_scikit_learn(algorithm):
     assert found.converged
     assert found.iterations == peer.n_iter_ - 1  # theirs counts the last look, at which nothing moves
     assert (np.diff(found.history) <= 1e-12 * found.history[0]).all()
-    labels, away = nearest(X, found.centers)
+    labels, away = nearest_centers(X, found.centers)
     np.testing.assert_array_equal(labels, found.labels)
     assert away.sum() == pytest.approx(found.objective, rel=1e-12)
 
@@ -183,7 +185,7 @@ def test_an_outlier_does_not_blind_the_others():
     assert both.objective == pytest.approx(alone.objective, rel=1e-12)
     away = np.full((2, 3), 1e200)
     away[1] *= 2
-    assert nearest(Points.of(X), away)[0].tolist() == [0] * len(X)
+    assert nearest_centers(ScaledPoints.of(X), away)[0].tolist() == [0] * len(X)
 
 
 def test_single_precision_rows():
@@ -215,7 +217,7 @@ def test_rows_that_are_all_equal():
 def test_nearest_is_that_of_all_distances(n, d, k):
     rng = np.random.default_rng(n)
     X, C = rng.standard_normal((n, d)), rng.standard_normal((k, d))
-    labels, away = nearest(X, C)
+    labels, away = nearest_centers(X, C)
     np.testing.assert_array_equal(labels, squares(X, C).argmin(axis=1))
     np.testing.assert_allclose(away, squares(X, C).min(axis=1), rtol=1e-13)
 
@@ -224,7 +226,7 @@ def test_ties_go_to_the_lowest_index():
     grid = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), axis=2).reshape(-1, 2)
     for move in (0.0, 1e6):
         C = np.vstack([grid[::7], grid[::7] + 1.0, grid[::7]])
-        np.testing.assert_array_equal(nearest(grid + move, C + move)[0], squares(grid, C).argmin(axis=1))
+        np.testing.assert_array_equal(nearest_centers(grid + move, C + move)[0], squares(grid, C).argmin(axis=1))
         found, (_, labels, _, _) = lloyd(grid + move, None, C + move), plain(grid, None, C)
         np.testing.assert_array_equal(found.labels, labels)
 
@@ -237,7 +239,7 @@ def test_close_calls_are_decided_in_double_precision():
     across = rng.standard_normal((2000, 6))
     across -= (across @ along)[:, None] * along
     X = middle + across + step[:, None] * along
-    np.testing.assert_array_equal(nearest(X, C)[0], (step > 0).astype(int))
+    np.testing.assert_array_equal(nearest_centers(X, C)[0], (step > 0).astype(int))
 
 
 def test_seeds_find_clusters_that_are_far_apart():
@@ -311,7 +313,7 @@ def test_small_tables_without_compiled_loops(n, d, k, kind, weighted, monkeypatc
         monkeypatch.setattr(small_tables, "SMALL", numbers)
         rows = plus_plus(X, weight, k, np.random.default_rng(0))
         start = np.concatenate([X[rows[:-1]], X[rows[:1]]]).astype(float)
-        answers.append((rows, lloyd(X, weight, start), lloyd(X, weight, start, max_iter=2), *nearest(X, start)))
+        answers.append((rows, lloyd(X, weight, start), lloyd(X, weight, start, max_iter=2), *nearest_centers(X, start)))
     (rows, whole, two, labels, away), (rows_c, whole_c, two_c, labels_c, away_c) = answers
     np.testing.assert_array_equal(rows, rows_c)
     np.testing.assert_array_equal(labels, labels_c)

@@ -1,6 +1,11 @@
 """Structures alone: fits against brute force, and degenerate rows."""
 
+import ast
+import inspect
+import textwrap
 import warnings
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,9 +13,26 @@ from scipy.optimize import least_squares, minimize
 from scipy.stats import multivariate_normal, multivariate_t
 
 import gramian as gm
-from gramian.structures import Circle, Ellipse, Flat, Gaussian, KernelPoint, Line, Plane, Point, StudentT
+from checks.test_structures import TestStructure as Checks
+from gramian.structures import (
+    Circle,
+    Direction,
+    Ellipse,
+    Flat,
+    Gaussian,
+    KernelPoint,
+    Line,
+    Nearest,
+    Plane,
+    Point,
+    Soft,
+    Structure,
+    StudentT,
+)
 from gramian.structures.components.ellipsoid_projection import signed_distances
+from gramian.structures.components.geometry import Geometry
 from gramian.structures.components.medians import median
+from gramian.structures.loop.sufficient_statistics import Scatter
 
 SEARCH = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}
 
@@ -149,7 +171,7 @@ def test_student_of_unknown_freedom_is_the_likeliest(nu):
     ends = [(None, None), (None, None), (np.log(0.2), np.log(1000.0))]
     best = min(minimize(value, [0.1, 0.1, at], bounds=ends, tol=1e-14).fun for at in (0.5, 2.0, 4.0, 6.5))
     assert -found.log_density(x).sum() == pytest.approx(best, rel=1e-9)
-    assert found.parameters(1) == 3
+    assert found.n_parameters(1) == 3
     np.testing.assert_array_equal(StudentT("auto").fit(x, np.ones(200)).nu_, found.nu_)
 
 
@@ -194,7 +216,7 @@ class TestDegenerate:
         for structure in (Point(), Line(), Plane(), Circle(), Point("absolute")):
             for X in ([[1.0, 2.0]], [[1.0, 2.0]] * 5):
                 assert structure.fit(X).distance([[1.0, 2.0]])[0] == pytest.approx(0, abs=1e-12)
-        with pytest.warns(gm.PrecisionWarning, match="do not vary in 2 of 2"):
+        with pytest.warns(gm.PrecisionWarning, match="is singular in 2 of 2 directions"):
             found = Gaussian().fit([[1.0, 2.0]] * 3)
         assert np.isfinite(found.log_density([[1.0, 2.0]])).all()
 
@@ -227,7 +249,7 @@ class TestDegenerate:
         for structure in (Line(), Plane(), Ellipse()):
             with pytest.raises(ValueError, match="n_features=1"):
                 structure.fit(X[:, :1])
-        with pytest.raises(ValueError, match="no number at all"):
+        with pytest.raises(ValueError, match="Every value of column 1 is missing"):
             Gaussian().fit([[1.0, np.nan], [2.0, np.nan]])
         import scipy.sparse as sp
 
@@ -278,3 +300,104 @@ def test_ellipses_of_short_arcs_against_many_searches(seed):
         start = np.concatenate([-turn @ (axes * side / np.linalg.norm(side)), np.log(axes), [angle]])
         best = min(best, 2.0 * scale**2 * least_squares(residuals, start, max_nfev=200).cost)
     assert found <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_direction_against_a_search(seed):
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((40, 3)) + rng.standard_normal(3), rng.uniform(0.0, 2.0, 40)
+    found = Direction().fit(X, w)
+    U = X / np.linalg.norm(X, axis=1)[:, None]
+
+    def value(t):
+        u = np.array([np.sin(t[0]) * np.cos(t[1]), np.sin(t[0]) * np.sin(t[1]), np.cos(t[0])])
+        return w @ ((U - u) ** 2).sum(axis=1)
+
+    best = min(minimize(value, start, method="Nelder-Mead", options=SEARCH).fun for start in ((0.5, 0.0), (2.0, 3.0)))
+    assert w @ found.distance(X) ** 2 == pytest.approx(best, rel=1e-9)
+    mean = w @ U / w.sum()
+    np.testing.assert_allclose(found.resultant_length_ * found.direction_, mean, atol=1e-14)
+    np.testing.assert_allclose(found.distance(X) ** 2, 2.0 * (1.0 - U @ found.direction_), atol=1e-14)
+    lengths = rng.uniform(1e-3, 1e3, 40)
+    np.testing.assert_allclose(Direction().fit(lengths[:, None] * X, w).direction_, found.direction_, atol=1e-13)
+
+
+def test_directions_that_cancel_and_rows_of_zeros():
+    found = Direction().fit([[1.0, 0.0], [-2.0, 0.0]])
+    assert found.resultant_length_ == 0.0
+    assert np.linalg.norm(found.direction_) == 1.0
+    np.testing.assert_allclose(Direction().fit([[0.0, 0.0], [0.0, 4.0]]).distance([[0.0, 0.0], [0.0, 1.0]]), [1.0, 0.0])
+
+
+@pytest.mark.parametrize("assignment", ["nearest", "soft"])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_clusters_of_directions(assignment, unit):
+    rng = np.random.default_rng(0)
+    axes = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.6, 0.8]])
+    own = np.repeat([0, 1, 2], 50)
+    X = unit * rng.uniform(0.1, 20.0, 150)[:, None] * (axes[own] + 0.05 * rng.standard_normal((150, 3)))
+    model = gm.Structures("direction", assignment, 3, random_state=0).fit(X)
+    order = [int(np.argmax([axis @ each.direction_ for each in model.structures_])) for axis in axes]
+    np.testing.assert_array_equal(model.labels_, np.array(order)[own])
+    assert model.certificate_.claim == "local optimum of the alternation"
+    assert model.certificate_.holds
+    assert "directions" in " ".join(model.chart(X=X).to_dict()["title"]["text"])
+
+
+@dataclass(eq=False)
+class AxisLine(Structure):
+    """The line parallel to a coordinate axis of least Σw distance²."""
+
+    noun = ("axis line", "axis lines")
+
+    def loss(self, X):
+        return ((X - self.center_) ** 2 * (np.arange(X.shape[1]) != self.axis_)).sum(axis=1)
+
+    def statistics(self, X, weight):
+        return Scatter.of(X, weight, diagonal=True)
+
+    def _update(self, estimate):
+        self.center_, self.axis_ = estimate.mean, int(estimate.cross.argmax())
+
+    def moved_to(self, x):
+        other = copy(self)
+        other.center_ = np.array(x, dtype=np.float64)
+        return other
+
+    def n_parameters(self, d):
+        return d - 1
+
+    def codimension(self, d):
+        return d - 1
+
+    def min_rows(self, d):
+        return 2
+
+    def geometry(self):
+        return Geometry(self.center_, directions=np.eye(len(self.center_))[[self.axis_]])
+
+
+def test_a_structure_is_a_few_lines():
+    for kind in (AxisLine, Direction):
+        source = textwrap.dedent(inspect.getsource(kind))
+        assert len(source.splitlines()) - len(ast.get_docstring(ast.parse(source).body[0]).splitlines()) <= 40
+    checks, member = Checks(), AxisLine()
+    checks.test_refits_lower_their_own_error(member)
+    checks.test_alone_it_is_a_minimum(member)
+    checks.test_weights_equal_repetition(member)
+    checks.test_units(member)
+    checks.test_loops_are_monotone(member, Nearest())
+    checks.test_loops_are_monotone(member, Soft())
+    checks.test_distance_agrees_with_brute_force(member)
+    checks.test_new_rows_are_checked(member)
+    rng = np.random.default_rng(0)
+    t = rng.uniform(-5.0, 5.0, (2, 60))
+    X = np.concatenate([np.column_stack([t[0], 0.02 * t[1] + 7.0]), np.column_stack([0.02 * t[0] + 7.0, t[1]])])
+    for assignment in ("nearest", "soft"):
+        model = gm.Structures(AxisLine(), assignment, 2, random_state=0).fit(X)
+        assert sorted(each.axis_ for each in model.structures_) == [0, 1]
+        assert len(set(model.labels_[:60])) == len(set(model.labels_[60:])) == 1
+        assert model.certificate_.holds
+        assert "2 axis lines" in " ".join(model.chart(X=X).to_dict()["title"]["text"]).replace("\u00a0", " ")
+    chart = AxisLine().fit(X[:60]).chart(X=X[:60])
+    assert "axis line" in " ".join(chart.to_dict()["title"]["text"]).replace("\u00a0", " ")

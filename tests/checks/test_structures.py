@@ -10,7 +10,7 @@ from checks.members import members
 from gramian.rows import scan
 from gramian.structures import KernelPoint, Nearest, Soft, Structure
 from gramian.structures.loop.alternation import Loop
-from gramian.structures.loop.initialization import seeds
+from gramian.structures.loop.initialization import initial_structures
 
 VARIANTS = {
     "Point": [{"error": "absolute"}],
@@ -32,7 +32,7 @@ class TestStructure:
     def test_refits_lower_their_own_error(self, structure):
         X, w = cloud(0)
         rng = np.random.default_rng(1)
-        at = copy.copy(structure).prepared(X.std(axis=0))
+        at = copy.copy(structure).with_column_scales(X.std(axis=0))
         at = at.fitted_to(X[:30], w[:30])
         for _ in range(4):
             weight = w * rng.uniform(size=len(X))
@@ -46,10 +46,10 @@ class TestStructure:
         fitted = copy.deepcopy(structure).fit(X, w)
         value = float(w @ fitted.loss(X))
         rng = np.random.default_rng(3)
-        name = "mean_" if structure.density else "center_"
         for size in (1e-3, 1e-2, 0.1):
             other = copy.deepcopy(fitted)
-            setattr(other, name, getattr(other, name) + size * rng.standard_normal(3))
+            location = other.location + size * rng.standard_normal(3)
+            setattr(other, other.location_attribute, location / (np.linalg.norm(location) if other.scale_free else 1.0))
             assert float(w @ other.loss(X)) >= value - 1e-9 * abs(value)
 
     def test_weights_equal_repetition(self, structure):
@@ -62,16 +62,17 @@ class TestStructure:
     def test_units(self, structure):
         X, w = cloud(6)
         a, b = copy.deepcopy(structure).fit(X, w), copy.deepcopy(structure).fit(1e-8 * X, w)
-        np.testing.assert_allclose(b.distance(1e-8 * X), 1e-8 * a.distance(X), rtol=1e-5, atol=1e-14)
+        unit = 1.0 if structure.scale_free else 1e-8
+        np.testing.assert_allclose(b.distance(1e-8 * X), unit * a.distance(X), rtol=1e-5, atol=1e-14)
 
     @pytest.mark.parametrize("rule", [Nearest(), Soft()], ids=repr)
     def test_loops_are_monotone(self, structure, rule):
         X, w = cloud(7, n=80)
         rows = scan(X, sample_weight=w)
         for seed in range(2):
-            templates = [copy.copy(structure).prepared(X.std(axis=0))] * 3
+            templates = [copy.copy(structure).with_column_scales(X.std(axis=0))] * 3
             loop = Loop(rows, rule, float(X.var(axis=0).mean()))
-            start = seeds(templates, rows, "k-means++", np.random.default_rng(seed))
+            start = initial_structures(templates, rows, "k-means++", np.random.default_rng(seed))
             outcome = loop.run(loop.start(start), max_iter=25, tol=0.0)
             values = np.array([value for _, value, _ in outcome.history])
             assert (np.diff(values) <= 1e-10 * np.abs(values[:-1])).all()
@@ -96,27 +97,24 @@ class TestStructure:
 
 def nearest(fitted, x):
     """The distance of x from points of the structure, minimised over its own coordinates."""
-    kind = type(fitted).__name__
-    if kind in ("Point",):
-        return np.linalg.norm(x - fitted.center_)
-    if kind in ("Gaussian", "StudentT"):
-        return np.linalg.norm(x - fitted.mean_)
-    if kind in ("Line", "Flat", "Plane"):
-        along = fitted.directions_
-        start = np.zeros(len(along))
+    if fitted.scale_free:
+        return np.linalg.norm(x / np.linalg.norm(x) - fitted.location)
+    shape = fitted.geometry()
+    if shape.directions is not None and len(shape.directions):
 
         def place(t):
-            return fitted.center_ + t @ along
+            return shape.center + t @ shape.directions
 
-        if not len(along):
-            return np.linalg.norm(x - fitted.center_)
+        start = np.zeros(len(shape.directions))
         return np.sqrt(minimize(lambda t: ((place(t) - x) ** 2).sum(), start, tol=1e-12).fun)
+    if shape.quadric is None:
+        return np.linalg.norm(x - shape.center)
 
-    axes, turn = (fitted.axes_, fitted.directions_) if kind == "Ellipse" else (np.full(3, fitted.radius_), np.eye(3))
+    squares, columns = np.linalg.eigh(shape.quadric)
 
     def surface(t):
         u = np.array([np.sin(t[0]) * np.cos(t[1]), np.sin(t[0]) * np.sin(t[1]), np.cos(t[0])])
-        return fitted.center_ + (axes * u) @ turn
+        return shape.center + columns @ (np.sqrt(squares) * u)
 
     starts = [(a, b) for a in (0.3, 1.5, 2.8) for b in (-2.0, 0.0, 2.0)]
     options = {"xatol": 1e-9, "fatol": 1e-14}

@@ -8,23 +8,22 @@ from sklearn.utils.validation import check_is_fitted
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
 THEMES = ("light", "dark")
-# Results and single structures by the name of their class, and the chart of each.
+# Results by the name of their class, and the chart of each; a structure names its chart itself.
 RESULTS = {
     "BiasVariance": "decomposition",
     "Comparison": "comparison",
     "Curves": "curves",
     "Evaluation": "evaluation",
     "SpectrumTest": "scree",
-    **dict.fromkeys(("Circle", "Ellipse", "Flat", "Gaussian", "Line", "Plane", "Point", "StudentT"), "structure"),
 }
 FOLDERS = {
     **dict.fromkeys(
-        ["coefficients", "path", "scores", "parts", "metric", "fit", "equations", "biplot", "scree"], "models"
+        ("coefficients", "path", "scores", "parts", "metric", "fit", "equations", "biplot", "scree"), "models"
     ),
-    **dict.fromkeys(["boundary", "calibration", "confusion", "residuals", "roc", "pr", "region"], "predictions"),
-    **dict.fromkeys(["clusters", "structure", "dendrogram", "choice", "eigengap", "responsibilities"], "clusters"),
-    **dict.fromkeys(["embedding"], "embeddings"),
-    **dict.fromkeys(["comparison", "curves", "decomposition", "evaluation", "selection"], "results"),
+    **dict.fromkeys(("boundary", "calibration", "confusion", "residuals", "roc", "pr", "region"), "predictions"),
+    **dict.fromkeys(("clusters", "structure", "dendrogram", "choice", "eigengap", "responsibilities"), "clusters"),
+    **dict.fromkeys(("embedding",), "embeddings"),
+    **dict.fromkeys(("comparison", "curves", "decomposition", "evaluation", "selection"), "results"),
 }
 BY_FIT = ("selection", "path", "coefficients", "scores", "boundary", "eigengap", "embedding")
 BY_KERNEL = ("parts", "fit", "boundary", "region", "scores", "metric")
@@ -204,7 +203,7 @@ def _data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 
 def _result(model: Any) -> str | None:
     """The chart of a result or of a structure; None for an estimator."""
-    kind = RESULTS.get(type(model).__name__)
+    kind = RESULTS.get(type(model).__name__, getattr(model, "chart_kind", None))
     return kind if kind == "structure" or (kind is not None and not hasattr(model, "fit")) else None
 
 
@@ -248,7 +247,7 @@ def _placed(model: Any) -> bool:
     """Whether structures have places of their own, and can be drawn without rows."""
     structures = getattr(model, "structures_", [])
     known = hasattr(model, "n_features_in_") and hasattr(model, "labels_")
-    return bool(structures) and known and all(hasattr(e, "center_") or hasattr(e, "mean_") for e in structures)
+    return bool(structures) and known and all(each.chart_kind is not None for each in structures)
 
 
 def _needs_rows(model: Any) -> bool:

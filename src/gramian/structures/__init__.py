@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
             "KPlanes",
             "Structures",
         ],
+        "gramian.structures.components.direction": ["Direction"],
         "gramian.structures.hierarchy.divisive": ["Divisive"],
         "gramian.structures.components.ellipse": ["Ellipse"],
         "gramian.structures.components.flat": ["Flat", "Line", "Plane"],

@@ -1,5 +1,6 @@
-"""What every estimator of clusters shares: reading rows, restarts, labels, scores and outliers."""
+"""What clustering estimators share: parameters, validation, restarts, labels, scores and outliers."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,25 +17,50 @@ from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
-from gramian.solvers.kmeans.lloyd import EXACT, nearest
-from gramian.structures.components.base import dense, refuse_unusable, weights
+from gramian.solvers.kmeans.lloyd import EXACT, nearest_centers
+from gramian.structures.components.base import Structure, dense, refuse_unusable, weights
 from gramian.structures.components.covariance import units
 from gramian.structures.components.gaussian import column_moments
-from gramian.structures.loop.alternation import Outcome, costs
+from gramian.structures.loop.alternation import LoopResult, joint_losses
 from gramian.structures.loop.assignments import Assignment
-from gramian.structures.loop.means import MeansLoop, are_means, is_dense
-from gramian.structures.loop.restarts import Search
+from gramian.structures.loop.means import are_means, is_dense
+from gramian.structures.loop.restarts import RestartSearch
 from gramian.structures.loop.rounding import first_least
-from gramian.structures.loop.state import State
-from gramian.structures.number_of_clusters import Choice, Task, boundary_note, chosen, default_criterion
+from gramian.structures.loop.state import LoopState
+from gramian.structures.number_of_clusters import Choice, ChoiceTask, boundary_note, choose, default_criterion
 from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Composition:
+    """What a clustering is made of: structures and an assignment rule."""
+
+    structures: list[Structure]  # one for all clusters, or one for each
+    rule: Assignment
+    one_per_cluster: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class ClusteringParameters:
+    """The constructor parameters that clusterings share."""
+
+    n_clusters: Any = 2
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-6
+    criterion: str = "auto"
+    max_clusters: int = 10
+    random_state: Any = None
+    time: float | None = None
+
+
 class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
-    """Structures × an assignment rule, fitted by the one loop. A named estimator says which, in `_parts`."""
+    """A clustering by the loop over structures; a named estimator returns its `_composition`."""
 
     labels_: Ints
     structures_: list[Any]
@@ -52,12 +78,12 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     max_iter: Any
     tol: Any
     criterion: Any
+    penalty: Any = "auto"
     max_clusters: Any
     random_state: Any
     time: Any
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        """The structure (or a list of them), and the rule."""
+    def _composition(self) -> Composition:
         raise NotImplementedError
 
     @single_threaded_blas()
@@ -72,51 +98,53 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         sample_weight : array (n,), optional
             Weights are counts.
         """
-        structure, rule = self._parts()
-        templates = structure if isinstance(structure, list) else [structure]
+        composition = self._composition()
+        templates, rule = composition.structures, composition.rule
         rule.check(templates)
-        counts = self._counts(structure)
+        k = self._n_clusters(composition)
         validation.whole("n_init", self.n_init, low=1)
         validation.whole("max_iter", self.max_iter, low=1)
         validation.number("tol", self.tol, low=0.0)
         rows = self._read(X, sample_weight, templates)
         used = rows.sum(lambda block: int((weights(block) > 0).sum()))
-        if counts is not None and counts > used:
+        if k is not None and k > used:
             raise ValueError(
-                f"n_clusters is {counts}, and X has {used} rows of positive weight (n_samples={used}): give at most "
+                f"n_clusters is {k}, and X has {used} rows of positive weight (n_samples={used}): give at most "
                 f"{used} clusters."
             )
         for each in templates:
             each.check(rows.d)
         self._rule = rule
-        spread, variance = _spread(rows)
-        prepared = [each.prepared(spread) for each in templates]
-        search = Search(
+        scales, variance = _column_scales(rows)
+        scaled = [each.with_column_scales(scales) for each in templates]
+        search = RestartSearch(
             rows, rule, variance, self.init, int(self.n_init), int(self.max_iter), float(self.tol), used,
             np.random.default_rng(seed_of(self.random_state)),
         )  # fmt: skip
-        if hasattr(self, "choice_"):
-            del self.choice_
-        if counts is None:
-            criterion = default_criterion(prepared[0], rule) if self.criterion == "auto" else self.criterion
-            task = Task(search, prepared[0], criterion, self.max_clusters, getattr(self, "penalty", "auto"))
-            outcome, self.choice_ = chosen(task)
+        self._forget("choice_")
+        if k is None:
+            criterion = default_criterion(scaled[0], rule) if self.criterion == "auto" else self.criterion
+            result, self.choice_ = choose(ChoiceTask(search, scaled[0], criterion, self.max_clusters, self.penalty))
             self.choice_.warn_at_boundary()
         else:
-            outcome = search.best(prepared if isinstance(structure, list) else prepared * counts)
-        self._take(search, outcome, rows)
+            result = search.best(scaled if composition.one_per_cluster else scaled * k)
+        self._set_fit(search, result, rows)
         return self
 
-    def _counts(self, structure: Any) -> int | None:
+    def _forget(self, *names: str) -> None:
+        """Remove attributes of an earlier fit that this one may not have."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _n_clusters(self, composition: Composition) -> int | None:
         """The number of clusters, None where it is to be chosen."""
-        if isinstance(structure, list):
-            if not structure:
+        if composition.one_per_cluster:
+            k = len(composition.structures)
+            if not k:
                 raise ValueError("structure is an empty list; give at least one structure.")
-            if self.n_clusters not in (None, len(structure)):
-                raise ValueError(
-                    f"n_clusters is {self.n_clusters!r}, and {len(structure)} structures are given: leave it out."
-                )
-            return len(structure)
+            if self.n_clusters not in (None, k):
+                raise ValueError(f"n_clusters is {self.n_clusters!r}, and {k} structures are given: leave it out.")
+            return k
         if isinstance(self.n_clusters, str):
             if self.n_clusters != "auto":
                 raise ValueError(f'n_clusters is {self.n_clusters!r}; it must be "auto" or a whole number.')
@@ -137,35 +165,34 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             )
         refuse_unusable(rows, self._missing)
 
-    def _take(self, search: Search, outcome: Outcome, rows: Rows) -> None:
-        """Keep what was found, without structures that own nothing."""
-        loop = search.loop
-        owned = np.unique(outcome.labels)
-        if not self._rule.soft and len(owned) < len(outcome.state.structures):
-            if not self._rule.opens():
+    def _set_fit(self, search: RestartSearch, result: LoopResult, rows: Rows) -> None:
+        """Set the fitted attributes, without structures that own no row."""
+        loop, state = search.loop, result.state
+        nonempty = np.unique(result.labels)
+        if not self._rule.soft and len(nonempty) < len(state.structures):
+            if not self._rule.competition_passes():
                 warn_user(
-                    f"Only {len(owned)} of {len(outcome.state.structures)} clusters have rows: X has fewer distinct "
-                    "rows than clusters, or structures that fit several at once. The others are left out.",
+                    f"Only {len(nonempty)} of {len(state.structures)} clusters have rows: X has fewer distinct rows "
+                    "than clusters, or one structure fits the rows of several. Empty clusters are left out.",
                     ConvergenceWarning,
                 )
-            state = outcome.state
-            outcome.state = State([state.structures[j] for j in owned], state.shares[owned], state.scale)
-            outcome.labels = np.searchsorted(owned, outcome.labels)
-        loop.certify(outcome)
-        self._state, self._loop_variance = outcome.state, search.variance
-        self.structures_ = outcome.state.structures
-        if isinstance(loop, MeansLoop):
+            result.state = LoopState([state.structures[j] for j in nonempty], state.shares[nonempty], state.scale)
+            result.labels = np.searchsorted(nonempty, result.labels)
+        loop.certify(result)
+        self._state, self._loop_variance = result.state, search.variance
+        self.structures_ = result.state.structures
+        if loop.scores_as_predicted:
             self.labels_, self._scores = loop.labels, loop.scores
         else:
             self.labels_, self._scores = self._labels_and_scores(rows)
         self._row_weight = np.concatenate(rows.sum(lambda block: [weights(block)])) if rows.weighted else None
-        self.objective_ = float(outcome.value)
+        self.objective_ = float(result.value)
         self.n_clusters_ = len(self.structures_)
-        self.history_, self.n_iter_ = outcome.history, outcome.iterations
+        self.history_, self.n_iter_ = result.history, result.iterations
         tolerance = max(float(self.tol), 1e-12)
-        note = self._note()
+        note = self._singular_note()
         self.certificate_ = Certificate(
-            ALTERNATION, outcome.change, tolerance, outcome.change <= tolerance, None, None, "rows",
+            ALTERNATION, result.change, tolerance, result.change <= tolerance, None, None, "rows",
             note=" ".join([note, *boundary_note(self)]).strip(), convex=False,
         )  # fmt: skip
         self.solver_ = SolverInfo(*search.solver)
@@ -175,30 +202,32 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         if not self.certificate_.holds and not deadline.ended():
             warn_user(
                 f"{type(self).__name__} stopped after {self.n_iter_} passes (max_iter={self.max_iter}): one more "
-                f"would lower the objective by {outcome.change:.2g}, and tol is {tolerance:.2g}. Give a larger "
+                f"would lower the objective by {result.change:.2g}, and tol is {tolerance:.2g}. Give a larger "
                 "max_iter or tol.",
                 ConvergenceWarning,
             )
 
-    def _note(self) -> str:
-        thin = [j for j, each in enumerate(self.structures_) if getattr(each, "regularized_", 0)]
-        if not thin:
+    def _singular_note(self) -> str:
+        """A sentence on densities whose covariance is singular."""
+        singular = [j for j, each in enumerate(self.structures_) if each.n_floored_directions]
+        if not singular:
             return ""
+        one = len(singular) == 1
         return (
-            f"Clusters {', '.join(map(str, thin))} do not vary in some directions, where no density is likeliest: "
-            f"{self.structures_[thin[0]].regularization:g} of the variances of the columns stand there. Drop constant "
-            "or repeated columns, give fewer clusters or a larger regularization."
+            f"The {'covariance' if one else 'covariances'} of cluster{'' if one else 's'} "
+            f"{', '.join(map(str, singular))} {'is' if one else 'are'} singular; eigenvalues were raised to "
+            f"{self.structures_[singular[0]].regularization:g} of the column variances. Use fewer clusters, drop "
+            "constant or duplicate columns, or raise regularization."
         )
 
     def _set_attributes(self) -> None:
-        if all(hasattr(each, "center_") for each in self.structures_):
-            self.centers_ = np.array([each.center_ for each in self.structures_])
-        elif hasattr(self, "centers_"):
-            del self.centers_
+        self._forget("centers_")
+        if all(each.location_attribute == "center_" for each in self.structures_):
+            self.centers_ = np.array([each.location for each in self.structures_])
         if self._rule.soft:
             self.weights_ = self._state.shares
 
-    # answers
+    # prediction
 
     def _new(self, X: Any) -> Rows:
         rows = new_rows(self, X)
@@ -206,80 +235,79 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         return rows
 
     def _nearest_mean(self, X: Any) -> tuple[Ints, Floats] | None:
-        """The nearest centre of every row and its squared distance; None where structures are no means."""
+        """The nearest centre of every row and its squared distance; None where structures are not means."""
         if not are_means(self.structures_, self._rule) or not is_dense(rows := self._new(X)):
             return None
-        labels, squares = nearest(rows.collect().X, self.centers_)
+        labels, squares = nearest_centers(rows.collect().X, self.centers_)
         return labels.astype(np.int64), squares
 
-    def _each(self, X: Any, f: Any) -> Any:
+    def _map_rows(self, X: Any, f: Any) -> Any:
         """f(losses (m, k), rows of the block) for every block, joined in the order of the rows."""
-        return self._each_of(self._new(X), f)
+        return self._map_blocks(self._new(X), f)
 
-    def _each_of(self, rows: Rows, f: Any) -> Any:
+    def _map_blocks(self, rows: Rows, f: Any) -> Any:
         def leaf(block: Block) -> list[Any]:
-            given = dense(block.X)
-            return [f(np.column_stack([each.loss(given) for each in self.structures_]), given)]
+            X = dense(block.X)
+            return [f(np.column_stack([each.loss(X) for each in self.structures_]), X)]
 
         return np.concatenate(rows.sum(leaf))
 
-    def _costs(self, losses: Floats) -> Floats:
-        return costs(losses, self._state, self.n_features_in_) if self._rule.soft else losses
+    def _joint_losses(self, losses: Floats) -> Floats:
+        return joint_losses(losses, self._state, self.n_features_in_) if self._rule.soft else losses
 
     def predict(self, X: Any) -> Ints:
-        """The cluster of every row: of the nearest structure, or the likeliest."""
+        """The cluster of every row: that of the nearest structure, or the most probable one."""
         check_is_fitted(self)
-        if (found := self._nearest_mean(X)) is not None:
-            return found[0]
-        return self._each(X, lambda losses, _: first_least(self._costs(losses)))
+        if (nearest := self._nearest_mean(X)) is not None:
+            return nearest[0]
+        return self._map_rows(X, lambda losses, _: first_least(self._joint_losses(losses)))
 
     def _labels_and_scores(self, rows: Rows) -> tuple[Ints, Floats]:
         """Of the rows of the fit, by the same sums as of new ones."""
 
         def both(losses: Floats, _: Any) -> Floats:
-            owners = first_least(self._costs(losses))
-            return np.column_stack([owners, self._fits(losses)])
+            owners = first_least(self._joint_losses(losses))
+            return np.column_stack([owners, self._scores_of(losses)])
 
-        found = self._each_of(rows, both)
-        return found[:, 0].astype(np.int64), np.ascontiguousarray(found[:, 1])
+        table = self._map_blocks(rows, both)
+        return table[:, 0].astype(np.int64), np.ascontiguousarray(table[:, 1])
 
-    def _fits(self, losses: Floats) -> Floats:
+    def _scores_of(self, losses: Floats) -> Floats:
         if not self._rule.soft:
             return -losses.min(axis=1)
         from scipy.special import logsumexp
 
-        return np.asarray(logsumexp(-self._costs(losses), axis=1))
+        return np.asarray(logsumexp(-self._joint_losses(losses), axis=1))
 
     def score_samples(self, X: Any) -> Floats:
         """How well each row fits: its log density, or −1 times its loss (the squared distance); higher is better."""
         check_is_fitted(self)
-        if (found := self._nearest_mean(X)) is not None:
-            return -found[1]
-        return self._each(X, lambda losses, _: self._fits(losses))
+        if (nearest := self._nearest_mean(X)) is not None:
+            return -nearest[1]
+        return self._map_rows(X, lambda losses, _: self._scores_of(losses))
 
     def _responsibilities(self, X: Any) -> Floats:
-        """Shares of the clusters in each row, (n, k), where rows are shared."""
+        """Posterior probabilities (n, k) of the clusters, of soft rules."""
         check_is_fitted(self)
 
         def of_block(losses: Floats, _: Any) -> Floats:
-            joint = -self._costs(losses)
+            joint = -self._joint_losses(losses)
             p = np.exp(joint - joint.max(axis=1, keepdims=True))
             return p / p.sum(axis=1, keepdims=True)
 
-        return np.asarray(self._each(X, of_block))
+        return np.asarray(self._map_rows(X, of_block))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of `score_samples`, weighted."""
-        found = self.score_samples(X)
-        return float(np.average(found, weights=sample_weight))
+        return float(np.average(self.score_samples(X), weights=sample_weight))
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         return self._scores, self._row_weight
 
     def _score_rounding(self) -> float:
-        if self._rule.soft or self.structures_[0].density or not hasattr(self, "_loop_variance"):
+        if self._rule.soft or self.structures_[0].density:
             return 0.0
-        return EXACT * float(self._loop_variance ** (0.5 * self.structures_[0].power))
+        return EXACT * self.structures_[0].loss_unit(self._loop_variance)
 
     def summary(self) -> Summary:
         """Clusters and facts of the fit, as a table."""
@@ -298,17 +326,16 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            structure, _ = self._parts()
+            templates = self._composition().structures
         except (TypeError, ValueError):  # parameters that fit will refuse
             return tags
-        templates = structure if isinstance(structure, list) else [structure]
         tags.input_tags.sparse = all(each.takes_sparse for each in templates)
         tags.input_tags.allow_nan = all(each.takes_missing for each in templates)
         return tags
 
 
 class DistanceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterModel):
-    """Clusters by distances, which `transform` gives."""
+    """A clustering by distances, which `transform` returns."""
 
     @property
     def _n_features_out(self) -> int:
@@ -317,11 +344,13 @@ class DistanceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMo
     def transform(self, X: Any) -> Floats:
         """Euclidean distances to every structure, (n, k)."""
         check_is_fitted(self)
-        return self._each(X, lambda _, X: np.column_stack([np.sqrt(each._squares(X)) for each in self.structures_]))
+        return self._map_rows(
+            X, lambda _, X: np.column_stack([np.sqrt(each._squared_distances(X)) for each in self.structures_])
+        )
 
 
-def _spread(rows: Rows) -> tuple[Floats, float]:
-    """The standard deviation of every column, and the mean of their squares."""
+def _column_scales(rows: Rows) -> tuple[Floats, float]:
+    """The standard deviation of every column, and the mean of their variances."""
     if rows.is_sparse:
         total = rows.sum(lambda block: float(weights(block).sum()))
         mean = rows.sum(lambda block: np.asarray(weights(block) @ block.X).reshape(-1)) / total

@@ -1,29 +1,32 @@
-"""Named clusterings: a structure, the nearest of which owns a row."""
+"""Named compositions of a structure and an assignment rule, and `Structures` for any such pair."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from gramian.structures.base import ClusterModel, DistanceModel
+from gramian.structures.base import ClusteringParameters, ClusterModel, Composition, DistanceModel
 from gramian.structures.components.base import Structure
 from gramian.structures.components.circle import Circle
+from gramian.structures.components.direction import Direction
 from gramian.structures.components.ellipse import Ellipse
 from gramian.structures.components.flat import Line, Plane
 from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.point import Point
 from gramian.structures.components.student import StudentT
-from gramian.structures.loop.assignments import Assignment, Nearest, assignment_of
+from gramian.structures.loop.assignments import Nearest, assignment_of
 
 Floats = NDArray[np.float64]
 
-WORDS: dict[str, Structure] = {
+STRUCTURES: dict[str, Structure] = {
     "point": Point(),
     "line": Line(),
     "plane": Plane(),
     "circle": Circle(),
     "ellipse": Ellipse(),
+    "direction": Direction(),
     "gaussian": Gaussian(),
     "student": StudentT(),
 }
@@ -73,36 +76,14 @@ ATTRIBUTES = """
 """
 
 
-class _Named(DistanceModel):
+@dataclass(eq=False, repr=False)
+class HardClustering(ClusteringParameters, DistanceModel):
     """Structures of one kind, the nearest of which owns a row."""
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        criterion: str = "auto",
-        penalty: Any = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.penalty = penalty
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    penalty: Any = field(default="auto", kw_only=True)
 
 
-class KMedians(_Named):
+class KMedians(HardClustering):
     __doc__ = f"""k medians: Σw ‖x − c‖₁ at its least, so that rows far away pull little.
     {PARAMETERS}{ATTRIBUTES}
     Examples
@@ -112,11 +93,11 @@ class KMedians(_Named):
     35.0
     """
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Point("absolute"), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Point("absolute")], Nearest())
 
 
-class KLines(_Named):
+class KLines(HardClustering):
     __doc__ = f"""k lines, each by total least squares: local principal components.
     {PARAMETERS}{ATTRIBUTES}
     Examples
@@ -127,11 +108,12 @@ class KLines(_Named):
     True
     """
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Line(), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Line()], Nearest())
 
 
-class KPlanes(_Named):
+@dataclass(eq=False, repr=False)
+class KPlanes(HardClustering):
     __doc__ = f"""k planes (hyperplanes, or flats of dimension q), each by total least squares.
 
     Of many planes through few rows it takes the one whose normal is nearest to a coordinate axis.
@@ -149,32 +131,13 @@ class KPlanes(_Named):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        q: int | None = None,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        criterion: str = "auto",
-        penalty: Any = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        super().__init__(
-            n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, criterion=criterion, penalty=penalty,
-            max_clusters=max_clusters, random_state=random_state, time=time,
-        )  # fmt: skip
-        self.q = q
+    q: int | None = field(default=None, kw_only=True)
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Plane(self.q), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Plane(self.q)], Nearest())
 
 
-class KCircles(_Named):
+class KCircles(HardClustering):
     __doc__ = f"""k circles (spheres), each by geometric fit.
     {PARAMETERS}{ATTRIBUTES}
     Examples
@@ -187,11 +150,11 @@ class KCircles(_Named):
     [1.0, 3.0]
     """
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Circle(), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Circle()], Nearest())
 
 
-class KEllipses(_Named):
+class KEllipses(HardClustering):
     __doc__ = f"""k ellipses (ellipsoids), each by geometric fit of orthogonal distances.
 
     Of many ellipsoids through few rows it takes the roundest one.
@@ -206,11 +169,12 @@ class KEllipses(_Named):
     True
     """
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Ellipse(), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Ellipse()], Nearest())
 
 
-class KGaussians(ClusterModel):
+@dataclass(eq=False, repr=False)
+class KGaussians(ClusteringParameters, ClusterModel):
     __doc__ = f"""k normal densities, the largest of which owns a row: hard clustering with shapes.
 
     Minimises −Σw log N(x; mean, covariance) of the owner.
@@ -225,45 +189,22 @@ class KGaussians(ClusterModel):
     3
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        covariance: str = "full",
-        regularization: float = 1e-6,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        criterion: str = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.covariance = covariance
-        self.regularization = regularization
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    covariance: str = field(default="full", kw_only=True)
+    regularization: float = field(default=1e-6, kw_only=True)
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Gaussian(self.covariance, self.regularization), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Gaussian(self.covariance, self.regularization)], Nearest())
 
 
+@dataclass(eq=False, repr=False)
 class Structures(DistanceModel):
     """Clustering by any structures and any assignment rule: every other estimator of clusters is one such pair.
 
     Parameters
     ----------
     structure : str, Structure, or a list of them
-        "point", "line", "plane", "circle", "ellipse", "gaussian", "student", or an object of `gm.structures`. A list is
-        one structure for each cluster, and `n_clusters` is left out.
+        "point", "line", "plane", "circle", "ellipse", "direction", "gaussian", "student", or an object of
+        `gm.structures`. A list is one structure for each cluster, and `n_clusters` is left out.
     assignment : "nearest", "soft", "frequency", "rival" or Assignment
         Who owns a row.
     n_clusters : int, "auto" or None
@@ -292,59 +233,43 @@ class Structures(DistanceModel):
     array([0.71, 0.71])
     """
 
-    def __init__(
-        self,
-        structure: Any = "point",
-        assignment: Any = "nearest",
-        n_clusters: Any = None,
-        *,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        criterion: str = "auto",
-        penalty: Any = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.structure = structure
-        self.assignment = assignment
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.penalty = penalty
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    structure: Any = "point"
+    assignment: Any = "nearest"
+    n_clusters: Any = None
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-6
+    criterion: str = "auto"
+    penalty: Any = "auto"
+    max_clusters: int = 10
+    random_state: Any = None
+    time: float | None = None
 
     @available_if(lambda self: assignment_of(self.assignment).soft)
     def predict_proba(self, X: Any) -> Floats:
         """Shares of the clusters in each row, (n, k); of the rule "soft"."""
         return self._responsibilities(X)
 
-    def _counts(self, structure: Any) -> int | None:
-        if self.n_clusters is None and not isinstance(structure, list):
+    def _n_clusters(self, composition: Composition) -> int | None:
+        if self.n_clusters is None and not composition.one_per_cluster:
             return 2
-        return super()._counts(structure)
+        return super()._n_clusters(composition)
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        given = self.structure
-        if isinstance(given, list | tuple):
-            return [structure_of(each) for each in given], assignment_of(self.assignment)
-        return structure_of(given), assignment_of(self.assignment)
+    def _composition(self) -> Composition:
+        listed = isinstance(self.structure, list | tuple)
+        structures = [structure_of(each) for each in (self.structure if listed else [self.structure])]
+        return Composition(structures, assignment_of(self.assignment), listed)
 
 
 def structure_of(value: Any) -> Structure:
-    """A structure from its word or itself."""
+    """A structure by its name, or the structure itself."""
     if isinstance(value, Structure):
         return value
-    if isinstance(value, str) and value in WORDS:
-        return WORDS[value]
+    if isinstance(value, str) and value in STRUCTURES:
+        return STRUCTURES[value]
     raise ValueError(
-        f"structure is {value!r}; it must be one of {', '.join(map(repr, WORDS))}, an object of gm.structures such as "
-        "Line(), or a list of these."
+        f"structure is {value!r}; it must be one of {', '.join(map(repr, STRUCTURES))}, an object of gm.structures "
+        "such as Line(), or a list of these."
     )

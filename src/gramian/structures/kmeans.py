@@ -1,5 +1,6 @@
-"""k-means, also in the feature space of a kernel; and competitive learning, which is its relative."""
+"""k-means, also in the feature space of a kernel, and competitive learning."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import validation
 from gramian._core.fitted.time_limit import timed
 from gramian.kernels.input import is_matrix
-from gramian.structures.base import DistanceModel
+from gramian.structures.base import ClusteringParameters, Composition, DistanceModel
 from gramian.structures.components.point import Point
-from gramian.structures.loop.assignments import WORDS, Assignment, Nearest
+from gramian.structures.loop.assignments import ASSIGNMENTS, Nearest
 from gramian.structures.loop.kernel_means import KernelFit
 
 Floats = NDArray[np.float64]
 
 
-class KMeans(DistanceModel):
+@dataclass(eq=False, repr=False)
+class KMeans(ClusteringParameters, DistanceModel):
     """k means: Σw ‖x − c‖² at its least, in the columns or in the feature space of a kernel.
 
     Parameters
@@ -72,41 +74,19 @@ class KMeans(DistanceModel):
     RBF(length_scale=...)
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 8,
-        *,
-        kernel: Any = None,
-        init: Any = "k-means++",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 0.0,
-        criterion: str = "auto",
-        penalty: Any = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.penalty = penalty
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    n_clusters: Any = 8
+    _: KW_ONLY
+    tol: float = 0.0
+    penalty: Any = "auto"
+    kernel: Any = None
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Point(), Nearest()
+    def _composition(self) -> Composition:
+        return Composition([Point()], Nearest())
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KMeans":
         """Fit to rows; with a kernel, to whatever it compares."""
         if self.kernel is None:
-            if hasattr(self, "kernel_"):
-                del self.kernel_
+            self._forget("kernel_")
             super().fit(X, sample_weight=sample_weight)
         else:
             self._fit_kernel(X, sample_weight)
@@ -116,9 +96,9 @@ class KMeans(DistanceModel):
     def _fit_kernel(self, X: Any, sample_weight: Any) -> None:
         KernelFit(self).fit(X, sample_weight)
 
-    def _each(self, X: Any, f: Any) -> Any:
+    def _map_rows(self, X: Any, f: Any) -> Any:
         if self.kernel is None:
-            return super()._each(X, f)
+            return super()._map_rows(X, f)
         check_is_fitted(self)
         points = KernelFit(self).read(X, reset=False)
         return f(np.column_stack([each.loss(points) for each in self.structures_]), points)
@@ -129,17 +109,17 @@ class KMeans(DistanceModel):
         if self.kernel is None:
             return super().predict(X)
         points = KernelFit(self).read(X, reset=False)
-        place = self._known.find(KernelFit.comparable(X))
+        index = self._known.find(KernelFit.comparable(X))
         nearest = np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
-        return np.where(place < 0, nearest, self.labels_[place])
+        return np.where(index < 0, nearest, self.labels_[index])
 
     def score_samples(self, X: Any) -> Floats:
         """−1 times the squared distance of each row from the nearest mean, with a kernel in its feature space."""
-        found = super().score_samples(X)
+        scores = super().score_samples(X)
         if self.kernel is None:
-            return found
-        place = self._known.find(KernelFit.comparable(X))
-        return np.where(place < 0, found, self._scores[place])
+            return scores
+        index = self._known.find(KernelFit.comparable(X))
+        return np.where(index < 0, scores, self._scores[index])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -147,16 +127,17 @@ class KMeans(DistanceModel):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class CompetitiveLearning(DistanceModel):
-    """Points that compete for rows: the plain winner, rare winners helped, or rivals driven away so that k is found.
+    """Competitive learning of points: plain, frequency-sensitive, or with penalised rivals, which chooses k.
 
     All rows compete at once in every pass, so that their order plays no part; after the competition the nearest point
-    owns a row, and the objective Σw ‖x − c‖² falls to its end.
+    owns a row, and k-means minimises Σw ‖x − c‖² from there.
 
     Parameters
     ----------
     n_clusters : int
-        Points at the start: with rule "rival" more than there are clusters, and the surplus leaves.
+        Initial points: with rule "rival" more than there are clusters; surplus points are dropped.
     rule : "plain", "frequency" or "rival"
         See `gm.structures.Nearest`, `FrequencySensitive` and `RivalPenalised`.
     init, n_init, max_iter, tol, random_state, time
@@ -174,30 +155,19 @@ class CompetitiveLearning(DistanceModel):
     3
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        rule: str = "rival",
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 0.0,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.rule = rule
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.time = time
+    n_clusters: int = 8
+    _: KW_ONLY
+    rule: str = "rival"
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 0.0
+    random_state: Any = None
+    time: float | None = None
 
-    def _parts(self) -> tuple[Any, Assignment]:
+    def _composition(self) -> Composition:
         rule = validation.choice("rule", self.rule, ("plain", "frequency", "rival"))
-        return Point(), WORDS["nearest" if rule == "plain" else rule]
+        return Composition([Point()], ASSIGNMENTS["nearest" if rule == "plain" else rule])
 
-    def _counts(self, structure: Any) -> int | None:
+    def _n_clusters(self, composition: Composition) -> int | None:
         return validation.whole("n_clusters", self.n_clusters, low=1)

@@ -1,5 +1,6 @@
 """Mixtures of densities by EM."""
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -7,17 +8,26 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian.selection.evaluation.sample import seed_of
-from gramian.structures.base import ClusterModel
-from gramian.structures.components.covariance import as_matrix
+from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
 from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.student import StudentT
 from gramian.structures.information_criteria import parameter_count
-from gramian.structures.loop.assignments import Assignment, Soft
+from gramian.structures.loop.assignments import Soft
 
 Floats = NDArray[np.float64]
 
 
-class Mixture(ClusterModel):
+@dataclass(eq=False, repr=False)
+class MixtureParameters(ClusteringParameters):
+    """The constructor parameters of mixtures."""
+
+    _: KW_ONLY
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-5
+
+
+class Mixture(MixtureParameters, ClusterModel):
     """Σ_j weight_j density_j(x), fitted by EM."""
 
     weights_: Floats
@@ -26,8 +36,6 @@ class Mixture(ClusterModel):
         super()._set_attributes()
         self.means_ = np.array([each.mean_ for each in self.structures_])
         self.covariances_ = np.array([each.covariance_ for each in self.structures_])
-        if getattr(self, "covariance", "full") == "shared":
-            self.covariances_ = self.covariances_[0]
         self.log_likelihood_ = -self.objective_
         self._weight = float(len(self.labels_) if self._row_weight is None else self._row_weight.sum())
 
@@ -40,13 +48,13 @@ class Mixture(ClusterModel):
         check_is_fitted(self)
         if X is None:
             return self.log_likelihood_
-        found = self.score_samples(X)
-        return float(found.sum() if sample_weight is None else np.asarray(sample_weight) @ found)
+        scores = self.score_samples(X)
+        return float(scores.sum() if sample_weight is None else np.asarray(sample_weight) @ scores)
 
-    def _information(self, X: Any, charge: float | None) -> float:
+    def _information(self, X: Any, penalty: float | None) -> float:
         n = self._weight if X is None else float(len(self.score_samples(X)))
         count = parameter_count(self.structures_, self.n_features_in_)
-        return -2.0 * self.log_likelihood(X) + count * (np.log(n) if charge is None else charge)
+        return -2.0 * self.log_likelihood(X) + count * (np.log(n) if penalty is None else penalty)
 
     def bic(self, X: Any = None) -> float:
         """−2 log likelihood + parameters · log n; by default of the rows of the fit."""
@@ -61,37 +69,32 @@ class Mixture(ClusterModel):
         check_is_fitted(self)
         rng = np.random.default_rng(seed_of(random_state))
         clusters = rng.choice(self.n_clusters_, n, p=self.weights_)
-        d = self.n_features_in_
-        noise = rng.standard_normal((n, d))
-        out = np.empty((n, d))
+        noise = rng.standard_normal((n, self.n_features_in_))
+        rows = np.empty_like(noise)
         for j, each in enumerate(self.structures_):
-            mine = clusters == j
-            shape = each.scale_ if isinstance(each, StudentT) else as_matrix(each.covariance_, d)
-            drawn = noise[mine] @ np.linalg.cholesky(shape).T
-            if isinstance(each, StudentT):
-                drawn /= np.sqrt(rng.chisquare(each.nu_, int(mine.sum())) / each.nu_)[:, None]
-            out[mine] = each.mean_ + drawn
-        return out, clusters
+            rows[clusters == j] = each.sampled(noise[clusters == j], rng)
+        return rows, clusters
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixture(Mixture):
     """A mixture of normal densities by EM: Σ_j weight_j N(x; mean_j, covariance_j).
 
-    Minimises −Σw log of that over weights, means and covariances. Missing numbers (NaN) count as what they are expected
-    to be, given the others and the cluster.
+    Minimises −Σw log of that over weights, means and covariances. Missing numbers (NaN) are integrated out: the E-step
+    takes their expectation given the observed numbers and the cluster.
 
     Parameters
     ----------
     n_clusters : int or "auto"
         k; "auto" chooses by `criterion` among 1 to `max_clusters`.
     covariance : "full", "shared", "diagonal" or "spherical"
-        A matrix for each cluster; one for all; variances alone; one variance for each cluster.
+        A matrix for each cluster; one for all; a diagonal one; one variance for each cluster.
     regularization : float
-        The least variance in any direction, in units of the variances of the columns; what is clipped there is said.
+        The least variance in any direction, in units of the variances of the columns; a warning says where it applies.
     init : "k-means++", "farthest", "random", array (k, d) or list of fitted `gm.structures.Gaussian`
-        Where to start: parts of k-means from such starts, centres, or densities.
+        Initial values: the clusters of k-means from such starts, centres, or densities.
     n_init : int
-        Starts, of which the likeliest is kept.
+        Starts, of which that of the highest likelihood is kept.
     max_iter : int
     tol : float
         The rise of the mean log-likelihood by one pass that ends it.
@@ -113,8 +116,8 @@ class GaussianMixture(Mixture):
 
     Notes
     -----
-    A pass costs O(n k d²), of "diagonal" and "spherical" O(n k d). Distances and sums are taken in the units of each
-    density, so that neither distant nor thin clusters lose digits.
+    A pass costs O(n k d²), of "diagonal" and "spherical" O(n k d). Distances and sums are computed in the whitened
+    coordinates of each density, so that neither distant nor thin clusters lose digits.
 
     Examples
     --------
@@ -128,39 +131,21 @@ class GaussianMixture(Mixture):
            [1., 0.]])
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        covariance: str = "full",
-        regularization: float = 1e-6,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        criterion: str = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.covariance = covariance
-        self.regularization = regularization
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    covariance: str = field(default="full", kw_only=True)
+    regularization: float = field(default=1e-6, kw_only=True)
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return Gaussian(self.covariance, self.regularization), Soft()
+    def _set_attributes(self) -> None:
+        super()._set_attributes()
+        if self.covariance == "shared":
+            self.covariances_ = self.covariances_[0]
+
+    def _composition(self) -> Composition:
+        return Composition([Gaussian(self.covariance, self.regularization)], Soft())
 
 
+@dataclass(eq=False, repr=False)
 class StudentTMixture(Mixture):
-    """A mixture of Student's t densities by EM: rows far from every cluster count for little.
+    """A mixture of Student's t densities by EM, robust to outliers.
 
     Parameters
     ----------
@@ -186,35 +171,11 @@ class StudentTMixture(Mixture):
     (3, 4)
     """
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        nu: Any = 4.0,
-        regularization: float = 1e-6,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        criterion: str = "auto",
-        max_clusters: int = 10,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.nu = nu
-        self.regularization = regularization
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.criterion = criterion
-        self.max_clusters = max_clusters
-        self.random_state = random_state
-        self.time = time
+    nu: Any = field(default=4.0, kw_only=True)
+    regularization: float = field(default=1e-6, kw_only=True)
 
-    def _parts(self) -> tuple[Any, Assignment]:
-        return StudentT(self.nu, self.regularization), Soft()
+    def _composition(self) -> Composition:
+        return Composition([StudentT(self.nu, self.regularization)], Soft())
 
     def _set_attributes(self) -> None:
         super()._set_attributes()

@@ -1,4 +1,4 @@
-"""How many clusters: criteria along their number, each fit started from the one before."""
+"""The choice of the number of clusters: criteria along k, each fit warm-started from the one before."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,24 +13,23 @@ from numpy.typing import NDArray
 from gramian._core import deadline, validation
 from gramian.rows import scan
 from gramian.selection.cv.fold_moments import searching
-from gramian.structures.components.point import Point
-from gramian.structures.information_criteria import bayes
-from gramian.structures.loop.alternation import Outcome, costs
-from gramian.structures.loop.initialization import SHAPE_SAMPLE, Sample, drawn_rows, extended
-from gramian.structures.loop.restarts import Search
+from gramian.structures.information_criteria import bic
+from gramian.structures.loop.alternation import LoopResult, joint_losses
+from gramian.structures.loop.initialization import MAX_SHAPE_SAMPLE, SeedSample, drawn_rows, extended
+from gramian.structures.loop.restarts import RestartSearch
 from gramian.structures.loop.rounding import first_least
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CRITERIA = ("bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability")
-SAMPLE = 2000  # rows that are compared in pairs, or fitted again and again
-STRENGTH = 0.8  # prediction strength of clusters that are there (Tibshirani and Walther 2005)
-CLEAR_FALL = 3.0  # standard deviations by which an objective falls further than that of rows without clusters
+MAX_SAMPLE = 2000  # rows of pairwise distances, and of repeated fits
+MIN_PREDICTION_STRENGTH = 0.8  # of clusters that exist (Tibshirani and Walther 2005)
+MIN_NULL_DEVIATIONS = 3.0  # standard deviations by which the objective falls below that of rows without clusters
 PARTITIONS = 10  # into halves, for the prediction strength
 REPEATS = 10  # reference tables of the gap, and pairs of halves of the stability
-CLEAR = 6.0  # ratio of the penalties at both ends of a number of clusters, beyond that of rows without any
-FRESH = 3  # starts of each number of clusters, the one before extended among them
+MIN_PENALTY_RATIO = 6.0  # between both ends of the penalties of one k, more than rows without clusters have
+MAX_STARTS = 3  # for each number of clusters, the warm start among them
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +50,7 @@ class Choice:
     penalty : float or None
         λ of the criterion "penalty".
     at_boundary : bool
-        Whether the number chosen is `max_clusters`, so that more might do better.
+        Whether the number chosen is `max_clusters`, so that more clusters might be better.
     """
 
     criterion: str
@@ -65,244 +64,254 @@ class Choice:
 
     def __str__(self) -> str:
         text = f"{self.chosen} clusters by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
-        return text + ("; the most tried" if self.chosen == self.n_clusters[-1] > 1 else "")
+        return text + ("; the largest number tried" if self.chosen == self.n_clusters[-1] > 1 else "")
 
     def warn_at_boundary(self) -> None:
-        """Warn where the number chosen is the most allowed."""
+        """Warn where the number chosen is `max_clusters`."""
         if self.at_boundary:
             warn_user(f"{self.boundary_note} Give a larger max_clusters.", ConvergenceWarning)
 
     @property
     def boundary_note(self) -> str:
-        return f"The number of clusters chosen, {self.chosen}, is max_clusters: more might do better."
+        return f"The number of clusters chosen, {self.chosen}, is max_clusters: more clusters might be better."
 
 
 @dataclass(eq=False)
-class Task:
-    """What is to be chosen, and how."""
+class ChoiceTask:
+    """A search, the template of its structures, and the criterion by which k is chosen."""
 
-    search: Search
+    search: RestartSearch
     template: Any
     criterion: Any
-    most: Any
+    max_clusters: Any
     penalty: Any
-    weight: float | None = None  # of the rows that outcomes are of, where they are more than those of the search
-    inputs: Any = None  # rows that those of the search are features of
-    features: Callable[[Any], Floats] | None = None  # of such rows
+    weight: float | None = None  # of all rows, where the search has a sample of them
+    inputs: Any = None  # the rows whose kernel features are the rows of the search
+    features: Callable[[Any], Floats] | None = None  # from such rows to their features
 
     def __post_init__(self) -> None:
         validation.choice("criterion", self.criterion, CRITERIA)
-        validation.whole("max_clusters", self.most, low=1)
+        validation.whole("max_clusters", self.max_clusters, low=1)
         if self.penalty != "auto":
             validation.number("penalty", self.penalty, low=0.0)
-        if self.search.rule.opens() and hasattr(self.search.rule, "penalty"):
-            raise ValueError("The rule 'rival' finds the number of clusters itself: give n_clusters, more than needed.")
+        if self.search.rule.penalizes_rivals:
+            raise ValueError(
+                "The rule 'rival' chooses the number of clusters itself: give n_clusters, more than needed."
+            )
         if not isinstance(self.search.init, str):
-            raise ValueError('init has a fixed number of clusters; with n_clusters="auto" give a word.')
+            raise ValueError('init has a fixed number of clusters; with n_clusters="auto" give the name of a method.')
         distances = not self.template.density and not self.search.rule.soft
         if self.criterion in ("gap", "penalty") and not distances:
-            raise ValueError(f'criterion "{self.criterion}" compares distances; of densities give "bic".')
+            raise ValueError(f'criterion "{self.criterion}" compares distances; for densities use "bic".')
 
 
-def chosen(task: Task) -> tuple[Outcome, Choice]:
-    """The outcome of the best number of clusters by the criterion."""
+def choose(task: ChoiceTask) -> tuple[LoopResult, Choice]:
+    """The fit with the number of clusters that the criterion chooses, and the choice."""
+    max_clusters = min(int(task.max_clusters), task.search.used)
     with searching():
-        outcomes = along(task.search, task.template, list(range(1, min(int(task.most), task.search.used) + 1)))
-    choice = choice_of(task, outcomes)
-    return outcomes[choice.chosen - 1], choice
+        results = path(task.search, task.template, list(range(1, max_clusters + 1)))
+    choice = choice_of(task, results)
+    return results[choice.chosen - 1], choice
 
 
-def choice_of(task: Task, outcomes: list[Any]) -> Choice:
-    """The choice among outcomes for 1, 2, … clusters, of which values and labels are looked at."""
-    tried = np.arange(1, len(outcomes) + 1)
-    objectives = np.array([each.value for each in outcomes])
-    values, errors, best = RULES[task.criterion](task, outcomes, objectives)
-    charge = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
+def choice_of(task: ChoiceTask, results: list[Any]) -> Choice:
+    """The choice among fits of 1, 2, … clusters, by their values and labels."""
+    tried = np.arange(1, len(results) + 1)
+    objectives = np.array([each.value for each in results])
+    values, errors, best = RULES[task.criterion](task, results, objectives)
+    penalty = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
     if deadline.ended():
-        deadline.note(f"The number of clusters was chosen among 1 to {len(outcomes)}.")
-    ended = best + 1 == len(outcomes) == int(task.most) < task.search.used and best > 0
-    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), charge, ended)
+        deadline.note(f"The number of clusters was chosen among 1 to {len(results)}.")
+    at_boundary = best + 1 == len(results) == int(task.max_clusters) < task.search.used and best > 0
+    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), penalty, at_boundary)
 
 
 def default_criterion(template: Any, rule: Any) -> str:
-    """What "auto" stands for: the prediction strength of points, the BIC of densities and shapes.
+    """The criterion of "auto": the prediction strength for points, the BIC for densities and shapes.
 
     `bench/results/number_of_clusters.md` has the measurements.
     """
-    return "prediction_strength" if isinstance(template, Point) and not rule.soft else "bic"
+    return "prediction_strength" if template.is_point and not rule.soft else "bic"
 
 
 def boundary_note(model: Any) -> list[str]:
-    """What a certificate says where the number of clusters chosen is the most allowed."""
-    choice = getattr(model, "choice_", None)
+    """The sentence of the certificate where the number of clusters chosen is `max_clusters`."""
+    choice = vars(model).get("choice_")
     return [choice.boundary_note] if choice is not None and choice.at_boundary else []
 
 
-def along(search: Search, template: Any, tried: list[int]) -> list[Outcome]:
-    """Outcomes for every number, or as many as there is time for: each starts from the one before with one structure
-    more, or afresh.
+def path(search: RestartSearch, template: Any, tried: list[int]) -> list[LoopResult]:
+    """Fits for every number of clusters, or as many as there is time for.
+
+    The starts of each are the fit before with one structure more, and others of its own.
     """
-    search = replace(search, n_init=min(search.n_init, FRESH))
-    found: list[Outcome] = []
+    search = replace(search, n_init=min(search.n_init, MAX_STARTS))
+    results: list[LoopResult] = []
     for k in tried:
-        if found and deadline.passed():
+        if results and deadline.passed():
             break
-        sample = Sample(search.rows, SHAPE_SAMPLE, search.rng)
-        warm = extended(found[-1].state.structures, template, sample, search.rng) if found else None
-        outcome = search.best([template] * k, warm)
-        if not search.rule.soft and len(np.unique(outcome.labels)) < k:
-            break  # no more distinct rows
-        found.append(outcome)
-    return found
+        sample = SeedSample(search.rows, MAX_SHAPE_SAMPLE, search.rng)
+        warm = extended(results[-1].state.structures, template, sample, search.rng) if results else None
+        result = search.best([template] * k, warm)
+        if not search.rule.soft and len(np.unique(result.labels)) < k:
+            break  # there are fewer than k distinct rows
+        results.append(result)
+    return results
 
 
-def repeated(once: Callable[[], Any], count: int) -> list[Any]:
-    """What is computed so many times, or as often as there is time for, and once at least."""
-    found = [once()]
-    while len(found) < count and not deadline.passed():
-        more = once()
+def repeated(compute: Callable[[], Any], count: int) -> list[Any]:
+    """The results of repetitions: `count` of them, or as many as there is time for, and at least one."""
+    repetitions = [compute()]
+    while len(repetitions) < count and not deadline.passed():
+        repetition = compute()
         if deadline.passed():  # before it was finished
             break
-        found.append(more)
-    return found
+        repetitions.append(repetition)
+    return repetitions
 
 
-def _elbow(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
-    """Farthest below the chord from the first to the last, of the logarithm: shares of what is left, not amounts."""
-    if not task.template.density and not task.search.rule.soft:  # else it is that of a likelihood already
+def _elbow(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, None, int]:
+    """The k farthest below the chord from the first to the last value of the log objective."""
+    if not task.template.density and not task.search.rule.soft:  # a likelihood is a logarithm already
         values = np.log(np.maximum(values, max(1e-12 * values[0], 1e-300)))
     k = np.arange(len(values))
     chord = values[0] + (values[-1] - values[0]) * k / max(len(values) - 1, 1)
     return values, None, int((chord - values).argmax())
 
 
-def _penalty(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+def _penalty(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, None, int]:
     """Objective + λk."""
-    charge = persistent(values) if task.penalty == "auto" else float(task.penalty)
-    found = values + charge * np.arange(1, len(values) + 1)
-    return found, None, int(found.argmin())
+    penalty = persistent_penalty(values) if task.penalty == "auto" else float(task.penalty)
+    penalized = values + penalty * np.arange(1, len(values) + 1)
+    return penalized, None, int(penalized.argmin())
 
 
-def persistent(values: Floats) -> float:
-    """The λ in the middle of the longest stretch, in its logarithm, over which objective + λk is least at the same k.
+def persistent_penalty(values: Floats) -> float:
+    """The λ in the middle of the longest interval of log λ over which objective + λk is least at the same k.
 
-    As λ falls from the objective of one cluster to nothing, k rises along the corners of the convex curve below the
-    objectives. Real clusters part what lies far apart, and more of them only what is close together: over the numbers
-    between the two λ may change most without a change of k. Where no stretch is longer than rows of one normal or even
-    spread have, λ is the objective of one cluster, which then is best.
+    As λ decreases from the objective of one cluster to zero, k increases along the vertices of the lower convex hull of
+    the objectives. True clusters are far apart, and further ones only divide what is close together: in between λ
+    changes most without a change of k. Where no interval is longer than for normal or uniform rows without clusters, λ
+    is the objective of one cluster, which then is chosen.
     """
-    corners = [0]
+    vertices = [0]
     for i in range(1, len(values)):
-        while len(corners) > 1 and _fall(values, corners[-1], i) >= _fall(values, corners[-2], corners[-1]):
-            corners.pop()
-        corners.append(i)
-    falls = [_fall(values, a, b) for a, b in pairwise(corners)]
-    ends = [float(values[0]), *(fall for fall in falls if fall > 0)]
+        while len(vertices) > 1 and _descent(values, vertices[-1], i) >= _descent(values, vertices[-2], vertices[-1]):
+            vertices.pop()
+        vertices.append(i)
+    descents = [_descent(values, a, b) for a, b in pairwise(vertices)]
+    ends = [float(values[0]), *(descent for descent in descents if descent > 0)]
     if len(ends) < 2:
         return max(float(values[0]), 1e-300)
     tiny = 1e-12 * ends[0]
     lengths = [np.log(a / max(b, tiny)) for a, b in pairwise(ends)]
     longest = int(np.argmax(lengths))
-    if lengths[longest] < np.log(CLEAR):
+    if lengths[longest] < np.log(MIN_PENALTY_RATIO):
         return ends[0]
     return float(np.sqrt(ends[longest]) * np.sqrt(max(ends[longest + 1], tiny)))
 
 
-def _fall(values: Floats, a: int, b: int) -> float:
+def _descent(values: Floats, a: int, b: int) -> float:
+    """The mean decrease per cluster between two numbers of clusters."""
     return float(values[a] - values[b]) / (b - a)
 
 
-def _bic(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
-    found = np.array([bayes(each, task.search.rows.d, task.search.loop.weight) for each in outcomes])
-    return found, None, int(found.argmin())
+def _bic(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, None, int]:
+    criterion = np.array([bic(each, task.search.rows.d, task.search.loop.weight) for each in results])
+    return criterion, None, int(criterion.argmin())
 
 
-def _sampled(task: Task) -> tuple[Any, Floats, Ints]:
-    """Rows to compare, their weights and places."""
-    index, X, weight = drawn_rows(task.search.rows, SAMPLE, task.search.rng)
+def _sampled(task: ChoiceTask) -> tuple[Any, Floats, Ints]:
+    """A sample of rows, their weights and indices."""
+    index, X, weight = drawn_rows(task.search.rows, MAX_SAMPLE, task.search.rng)
     return X, weight, index
 
 
-def _silhouette(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, None, int]:
+def _fits_of_halves(task: ChoiceTask, X: Any, weight: Floats, tried: list[int]) -> tuple[list[Ints], list[Any]]:
+    """The rows of two random halves, and the fits of every number of clusters to each."""
+    order = task.search.rng.permutation(len(weight))
+    halves = [order[: len(order) // 2], order[len(order) // 2 :]]
+    return halves, [path(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
+
+
+def _silhouette(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, None, int]:
     from sklearn.metrics import pairwise_distances
 
     X, weight, index = _sampled(task)
-    apart = pairwise_distances(X)
-    found = np.full(len(outcomes), np.nan)
-    for i, outcome in enumerate(outcomes):
-        labels = outcome.labels[index]
+    distances = pairwise_distances(X)
+    silhouettes = np.full(len(results), np.nan)
+    for i, result in enumerate(results):
+        labels = result.labels[index]
         if len(np.unique(labels)) > 1:
-            found[i] = silhouette(apart, labels, weight)
-    return found, None, int(np.nanargmax(found)) if np.isfinite(found).any() else 0
+            silhouettes[i] = silhouette(distances, labels, weight)
+    return silhouettes, None, int(np.nanargmax(silhouettes)) if np.isfinite(silhouettes).any() else 0
 
 
-def silhouette(apart: Floats, labels: Ints, weight: Floats) -> float:
-    """The weighted mean of (b − a)/max(a, b), from distances in pairs; weights are counts."""
+def silhouette(distances: Floats, labels: Ints, weight: Floats) -> float:
+    """The weighted mean of (b − a)/max(a, b), from pairwise distances; weights are counts."""
     _, labels = np.unique(labels, return_inverse=True)
-    owns = np.zeros((len(labels), labels.max() + 1))
+    membership = np.zeros((len(labels), labels.max() + 1))
     rows = np.arange(len(labels))
-    owns[rows, labels] = weight
-    mass, sums = owns.sum(axis=0), apart @ owns
-    inner = sums[rows, labels] / np.maximum(mass[labels] - 1.0, 1e-300)
-    outer = sums / mass
-    outer[rows, labels] = np.inf
-    other = outer.min(axis=1)
-    size = np.maximum(inner, other)
-    scores = np.where((mass[labels] > 1.0) & (size > 0), (other - inner) / np.where(size > 0, size, 1.0), 0.0)
+    membership[rows, labels] = weight
+    mass, sums = membership.sum(axis=0), distances @ membership
+    within = sums[rows, labels] / np.maximum(mass[labels] - 1.0, 1e-300)
+    between = sums / mass
+    between[rows, labels] = np.inf
+    nearest = between.min(axis=1)
+    size = np.maximum(within, nearest)
+    scores = np.where((mass[labels] > 1.0) & (size > 0), (nearest - within) / np.where(size > 0, size, 1.0), 0.0)
     return float(weight @ scores / weight.sum())
 
 
-def _gap(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
-    """log objective below that of rows spread evenly over a box along the principal directions."""
+def _gap(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, Floats, int]:
+    """log objective below that of rows drawn uniformly from a box along the principal directions."""
     X, weight, _ = _sampled(task)
     X = X if task.inputs is None else task.inputs
     if sp.issparse(X):
-        raise ValueError('criterion "gap" spreads rows over a box, which sparse rows do not fill; give "silhouette".')
+        raise ValueError('criterion "gap" draws rows from a box, which sparse rows do not fill: use "silhouette".')
     X = np.asarray(X, dtype=np.float64)
     mean = weight @ X / weight.sum()
-    _, turn = np.linalg.eigh((weight[:, None] * (X - mean)).T @ (X - mean))
-    turned = (X - mean) @ turn
-    low, high = turned.min(axis=0), turned.max(axis=0)
+    _, axes = np.linalg.eigh((weight[:, None] * (X - mean)).T @ (X - mean))
+    coordinates = (X - mean) @ axes
+    low, high = coordinates.min(axis=0), coordinates.max(axis=0)
     tiny = 1e-300
-    tried = list(range(1, len(outcomes) + 1))
+    tried = list(range(1, len(results) + 1))
 
-    def once() -> Floats:
-        even = mean + task.search.rng.uniform(low, high, turned.shape) @ turn.T
-        even = even if task.features is None else task.features(even)
-        fits = along(_search_of(task.search, even, weight), task.template, tried)
-        found = np.array([each.value for each in fits] + [fits[-1].value] * (len(tried) - len(fits)))
-        return np.log(np.maximum(found, tiny) / weight.sum())
+    def log_objectives() -> Floats:
+        uniform = mean + task.search.rng.uniform(low, high, coordinates.shape) @ axes.T
+        uniform = uniform if task.features is None else task.features(uniform)
+        fits = path(_search_of(task.search, uniform, weight), task.template, tried)
+        objectives = np.array([each.value for each in fits] + [fits[-1].value] * (len(tried) - len(fits)))
+        return np.log(np.maximum(objectives, tiny) / weight.sum())
 
-    logs = np.array(repeated(once, REPEATS))
+    logs = np.array(repeated(log_objectives, REPEATS))
     total = task.search.loop.weight if task.weight is None else task.weight
     gaps = logs.mean(axis=0) - np.log(np.maximum(values, tiny) / total)
     errors = logs.std(axis=0) * np.sqrt(1.0 + 1.0 / len(logs))
-    enough = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
-    return gaps, errors, int(enough[0]) if len(enough) else len(gaps) - 1
+    sufficient = np.flatnonzero(gaps[:-1] >= gaps[1:] - errors[1:])
+    return gaps, errors, int(sufficient[0]) if len(sufficient) else len(gaps) - 1
 
 
-def _stability(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
-    """Agreement of two fits to halves of the rows: the most clusters within a standard error of the best."""
+def _stability(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, Floats, int]:
+    """The adjusted Rand index of fits to halves of the rows: the most clusters within a standard error of the best."""
     from sklearn.metrics import adjusted_rand_score
 
     X, weight, _ = _sampled(task)
-    tried = list(range(1, len(outcomes) + 1))
+    tried = list(range(1, len(results) + 1))
 
-    def once() -> Floats:
-        agreed = np.full(len(outcomes), np.nan)
-        order = task.search.rng.permutation(len(weight))
-        halves = [order[: len(order) // 2], order[len(order) // 2 :]]
-        fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
+    def agreement() -> Floats:
+        indices = np.full(len(results), np.nan)
+        _, fits = _fits_of_halves(task, X, weight, tried)
         for i, pair in enumerate(zip(*fits, strict=False)):
             if i:
-                agreed[i] = adjusted_rand_score(*(_owners(each, X) for each in pair))
-        return agreed
+                indices[i] = adjusted_rand_score(*(_labels_of(each, X) for each in pair))
+        return indices
 
-    agreed = np.array(repeated(once, REPEATS))
-    counted = np.isfinite(agreed).sum(axis=0)
-    means = np.array([agreed[:, i][np.isfinite(agreed[:, i])].mean() if n else np.nan for i, n in enumerate(counted)])
+    indices = np.array(repeated(agreement, REPEATS))
+    counts = np.isfinite(indices).sum(axis=0)
+    means = np.array([indices[:, i][np.isfinite(indices[:, i])].mean() if n else np.nan for i, n in enumerate(counts)])
     errors = np.array(
-        [agreed[:, i][np.isfinite(agreed[:, i])].std() / np.sqrt(n) if n else np.nan for i, n in enumerate(counted)]
+        [indices[:, i][np.isfinite(indices[:, i])].std() / np.sqrt(n) if n else np.nan for i, n in enumerate(counts)]
     )
     if not np.isfinite(means).any():
         return means, errors, 0
@@ -310,87 +319,89 @@ def _stability(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Flo
     return means, errors, int(np.flatnonzero(np.nan_to_num(means, nan=-1.0) >= means[best] - errors[best])[-1])
 
 
-def _prediction_strength(task: Task, outcomes: list[Outcome], values: Floats) -> tuple[Floats, Floats, int]:
-    """The most clusters in which other rows that belong together are predicted to do so (Tibshirani and Walther 2005).
+def _prediction_strength(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, Floats, int]:
+    """The most clusters of prediction strength 0.8 (Tibshirani and Walther 2005) that improve on a null model.
 
-    Of clusters fitted to one half of the rows, the worst is looked at: the share of its pairs that clusters of the
-    other half hold together. Halves agree too on how to divide one long cloud: so the objective must also have fallen
-    further than it does of rows without clusters.
+    The strength is the share of the pairs of rows of a cluster of one half that the clusters of the other half predict
+    to be together, of the worst cluster. Halves also agree on how to divide one elongated cluster: so the objective
+    must fall further than it does for rows without clusters.
     """
     X, weight, _ = _sampled(task)
-    tried = list(range(1, len(outcomes) + 1))
+    tried = list(range(1, len(results) + 1))
 
-    def once() -> Floats:
-        found = np.zeros(len(outcomes))
-        order = task.search.rng.permutation(len(weight))
-        halves = [order[: len(order) // 2], order[len(order) // 2 :]]
-        fits = [along(_search_of(task.search, X[half], weight[half]), task.template, tried) for half in halves]
+    def strength() -> Floats:
+        means = np.zeros(len(results))
+        halves, fits = _fits_of_halves(task, X, weight, tried)
         for i, pair in enumerate(zip(*fits, strict=False)):
             both = []
             for (own, other), half in zip((pair, pair[::-1]), halves, strict=True):
-                both.append(held_together(_owners(other, X[half]), _owners(own, X[half]), weight[half]))
-            found[i] = np.mean(both)
-        return found
+                both.append(co_membership(_labels_of(other, X[half]), _labels_of(own, X[half]), weight[half]))
+            means[i] = np.mean(both)
+        return means
 
-    strengths = np.array(repeated(once, PARTITIONS))
+    strengths = np.array(repeated(strength, PARTITIONS))
     strengths[:, 0] = 1.0
     means, errors = strengths.mean(axis=0), strengths.std(axis=0) / np.sqrt(len(strengths))
-    strong = np.flatnonzero(means + errors >= STRENGTH)[::-1]
+    strong = np.flatnonzero(means + errors >= MIN_PREDICTION_STRENGTH)[::-1]
     null = _NullRows.like(X, weight)
-    return means, errors, next(int(i) for i in strong if i == 0 or null is None or null.beaten(task, values, int(i)))
+    return (
+        means,
+        errors,
+        next(int(i) for i in strong if i == 0 or null is None or null.is_improved(task, values, int(i))),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _NullRows:
-    """Rows without clusters: a normal cloud and an even box, with the principal axes of given rows."""
+    """The null model of rows without clusters: normal and uniform rows with the principal axes of the data."""
 
     low: Floats
     high: Floats
-    spread: Floats
+    deviation: Floats
     weight: Floats
 
     @classmethod
     def like(cls, X: Any, weight: Floats) -> "_NullRows | None":
-        """Of rows; None of sparse ones with too many columns to be written out."""
+        """The null model of rows; None where they are sparse with too many columns to be dense."""
         if sp.issparse(X):
-            if X.shape[1] > SAMPLE:
+            if X.shape[1] > MAX_SAMPLE:
                 return None
             X = X.toarray()
-        away = np.asarray(X, dtype=np.float64) - np.average(X, axis=0, weights=weight)
-        U, S, _ = np.linalg.svd(away * np.sqrt(weight)[:, None], full_matrices=False)
-        turned = U * S / np.sqrt(np.maximum(weight, 1e-300))[:, None]
-        return cls(turned.min(axis=0), turned.max(axis=0), S / np.sqrt(weight.sum()), weight)
+        deviation = np.asarray(X, dtype=np.float64) - np.average(X, axis=0, weights=weight)
+        U, S, _ = np.linalg.svd(deviation * np.sqrt(weight)[:, None], full_matrices=False)
+        coordinates = U * S / np.sqrt(np.maximum(weight, 1e-300))[:, None]
+        return cls(coordinates.min(axis=0), coordinates.max(axis=0), S / np.sqrt(weight.sum()), weight)
 
-    def _drawn(self, even: bool, rng: np.random.Generator) -> Floats:
-        shape = (len(self.weight), len(self.spread))
-        return rng.uniform(self.low, self.high, shape) if even else rng.standard_normal(shape) * self.spread
+    def _sample(self, uniform: bool, rng: np.random.Generator) -> Floats:
+        shape = (len(self.weight), len(self.deviation))
+        return rng.uniform(self.low, self.high, shape) if uniform else rng.standard_normal(shape) * self.deviation
 
-    def beaten(self, task: Task, values: Floats, i: int) -> bool:
-        """Whether i + 1 clusters lower the objective of one by clearly more than they lower that of either kind.
+    def is_improved(self, task: ChoiceTask, values: Floats, i: int) -> bool:
+        """Whether i + 1 clusters lower the objective clearly more than they do for rows of the null model.
 
-        Where there is no time to see, they are taken to.
+        True where there is no time to compute that.
         """
         tiny = 1e-300
-        fall = np.log(max(float(values[i]), tiny) / max(float(values[0]), tiny))
+        log_ratio = np.log(max(float(values[i]), tiny) / max(float(values[0]), tiny))
 
-        def once(even: bool) -> float:
+        def null_log_ratio(uniform: bool) -> float:
             search = replace(
-                _search_of(task.search, self._drawn(even, task.search.rng), self.weight),
-                n_init=min(task.search.n_init, FRESH),
+                _search_of(task.search, self._sample(uniform, task.search.rng), self.weight),
+                n_init=min(task.search.n_init, MAX_STARTS),
             )
-            one, several = (search.best([task.template] * k).value for k in (1, i + 1))
-            return float(np.log(max(several, tiny) / max(one, tiny)))
+            single, several = (search.best([task.template] * k).value for k in (1, i + 1))
+            return float(np.log(max(several, tiny) / max(single, tiny)))
 
-        for even in (False, True):
+        for uniform in (False, True):
             if deadline.passed():
                 return True
-            falls = np.array(repeated(partial(once, even), REPEATS))
-            if fall >= falls.mean() - CLEAR_FALL * falls.std() * np.sqrt(1.0 + 1.0 / len(falls)):
+            nulls = np.array(repeated(partial(null_log_ratio, uniform), REPEATS))
+            if log_ratio >= nulls.mean() - MIN_NULL_DEVIATIONS * nulls.std() * np.sqrt(1.0 + 1.0 / len(nulls)):
                 return False
         return True
 
 
-def held_together(predicted: Ints, own: Ints, weight: Floats) -> float:
+def co_membership(predicted: Ints, own: Ints, weight: Floats) -> float:
     """The least share, over own clusters, of pairs of rows that are predicted to be together; weights are counts."""
     counts = np.zeros((int(own.max()) + 1, int(predicted.max()) + 1))
     np.add.at(counts, (own, predicted), weight)
@@ -399,17 +410,17 @@ def held_together(predicted: Ints, own: Ints, weight: Floats) -> float:
     return float(np.min(pairs[total > 1] / (total * (total - 1.0))[total > 1], initial=1.0)) * float((total != 1).all())
 
 
-def _owners(outcome: Outcome, X: Any) -> Ints:
-    losses = np.column_stack([each.loss(X) for each in outcome.state.structures])
-    return first_least(costs(losses, outcome.state, X.shape[1]) if outcome.soft else losses)
+def _labels_of(result: LoopResult, X: Any) -> Ints:
+    losses = np.column_stack([each.loss(X) for each in result.state.structures])
+    return first_least(joint_losses(losses, result.state, X.shape[1]) if result.soft else losses)
 
 
-def _search_of(search: Search, X: Any, weight: Floats) -> Search:
+def _search_of(search: RestartSearch, X: Any, weight: Floats) -> RestartSearch:
     """The same search on other rows."""
     return replace(search, rows=scan(X, sample_weight=weight), used=len(weight))
 
 
-RULES: dict[str, Callable[[Task, list[Outcome], Floats], tuple[Floats, Floats | None, int]]] = {
+RULES: dict[str, Callable[[ChoiceTask, list[LoopResult], Floats], tuple[Floats, Floats | None, int]]] = {
     "bic": _bic,
     "elbow": _elbow,
     "gap": _gap,

@@ -18,17 +18,6 @@ from gramian.rows import Rows
 
 SHARE = 0.01  # of the rows are marked as fitting worst
 MOST_MARKS = 300
-NOUNS = {
-    "Point": ("cluster", "clusters"),
-    "KernelPoint": ("cluster", "clusters"),
-    "Line": ("line", "lines"),
-    "Plane": ("plane", "planes"),
-    "Flat": ("flat", "flats"),
-    "Circle": ("circle", "circles"),
-    "Ellipse": ("ellipse", "ellipses"),
-    "Gaussian": ("Gaussian", "Gaussians"),
-    "StudentT": ("t-density", "t-densities"),
-}
 SURE = 0.9
 
 
@@ -136,12 +125,7 @@ def _finding(model: Any, X: Any, values: Floats, own: Ints, kept: Ints, weight: 
     if hasattr(model, "predict_proba") and len(structures) != 1:
         sure = float(weight[answered(model.predict_proba, X).max(axis=1) >= SURE].sum()) / total
         return f"{words}: {percent(sure)} of {counted(total, 'row')} clearly belong to one"
-    nouns = {type(each).__name__ for each in structures}
-    if (
-        structures
-        and nouns.isdisjoint({"Point", "KernelPoint", "Gaussian", "StudentT"})
-        and all(hasattr(each, "distance") for each in structures)
-    ):
+    if structures and not any(each.is_point or each.density for each in structures):
         away = np.min([each.distance(values) for each in structures], axis=0)
         half = float(weighted_quantile(away[kept], np.array([0.5]), weight[kept])[0])
         return f"{words}: half of {counted(total, 'row')} lie within {number(half, 2)} of theirs"
@@ -159,6 +143,7 @@ def _largest(size: Floats, k: int, structures: list[Any]) -> str:
 
 def _named(structures: list[Any], k: int) -> str:
     """So many lines, or circles; structures where they are of several kinds."""
-    nouns = {type(each).__name__ for each in structures}
-    other = ("structure", "structures") if nouns else ("cluster", "clusters")
-    return counted(k, *(NOUNS.get(next(iter(nouns)), other) if len(nouns) == 1 else other))
+    if all(each.is_point for each in structures):
+        return counted(k, "cluster", "clusters")
+    nouns = {each.noun for each in structures}
+    return counted(k, *(nouns.pop() if len(nouns) == 1 else ("structure", "structures")))

@@ -13,17 +13,15 @@ from gramian.charts.marks.text import Floats, counted, labels, number
 from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows, scan
 
-NOUNS = {"StudentT": "t-density", "Gaussian": "Gaussian"}
-MOST_NUMBERS = 4
+MAX_NUMBERS = 4  # of a fitted quantity in the subtitle
 
 
 def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
     """The structure over two columns or principal directions; rows as dots under it."""
     notes: list[str] = []
     if X is None:
-        d = len(getattr(model, model._learned))
-        alone = draw_alone([model], [f"x{j}" for j in range(d)], look, notes)
-        return alone.properties(title=title(f"One {_noun(model)}", _facts(model), "; ".join(notes)))
+        alone = draw_alone([model], [f"x{j}" for j in range(len(model.location))], look, notes)
+        return alone.properties(title=title(f"One {model.noun[0]}", _facts(model), "; ".join(notes)))
     values = table(X, missing=model.takes_missing)
     kept, weight = kept_rows(len(values), sample_weight)
     away = answered(model.log_density if model.density else model.distance, X)
@@ -41,27 +39,19 @@ def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: A
     return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
 
 
-def _noun(model: Any) -> str:
-    name = type(model).__name__
-    return NOUNS.get(name, name.lower())
-
-
 def _finding(model: Any, away: Floats, weight: Floats) -> str:
     there = weight > 0
     total = counted(float(weight.sum()), "row")
     if model.density:
         return f"The mean log density of {total} is {number(float(np.average(away[there], weights=weight[there])))}"
     half = float(weighted_quantile(away[there], np.array([0.5]), weight[there])[0])
-    return f"Half of {total} lie within {number(half, 2)} of the {_noun(model)}"
+    return f"Half of {total} lie within {number(half, 2)} of the {model.noun[0]}"
 
 
 def _facts(model: Any) -> str:
     facts = [type(model).__name__]
-    for name, word in (
-        ("center_", "centre"), ("mean_", "mean"), ("radius_", "radius"), ("axes_", "axes"), ("direction_", "direction"),
-        ("normal_", "normal"),
-    ):  # fmt: skip
-        given = np.atleast_1d(np.asarray(getattr(model, name, []), dtype=np.float64))
-        if 0 < len(given) <= MOST_NUMBERS:
-            facts.append(f"{word} {', '.join(number(value) for value in given)}")
+    for name, measure in model.measures().items():
+        values = np.atleast_1d(np.asarray(measure, dtype=np.float64))
+        if 0 < len(values) <= MAX_NUMBERS:
+            facts.append(f"{name} {', '.join(number(value) for value in values)}")
     return " · ".join(facts)

@@ -1,4 +1,4 @@
-"""What a fitted structure looks like in a plane: a centre, lines along it, contours of a density."""
+"""Outlines of fitted structures in a plane, from the geometry they declare: centres, lines, contours of densities."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,16 +10,17 @@ import numpy as np
 from gramian.charts.marks.scatter import curves
 from gramian.charts.marks.text import Floats
 from gramian.charts.theme import Theme, rows
+from gramian.structures.components.geometry import Geometry
 
 ARC = np.linspace(0.0, 2.0 * np.pi, 97)
 ROUND = np.column_stack([np.cos(ARC), np.sin(ARC)])
-EDGE_ON = 0.999  # of the length of a normal that lies in the plane of the chart
-BEYOND = 0.06  # of the extent of its rows, by which a line is longer
+EDGE_ON = 0.999  # least length of the projection of a unit normal that lies in the plane of the chart
+BEYOND = 0.06  # of the extent of its rows, by which a line is longer at both ends
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """Of the structure at a place: a centre to be marked or None, and lines (m, 2), solid and dashed."""
+    """The outline of the structure at a place: a centre to be marked or None, and lines (m, 2), solid and dashed."""
 
     place: int
     center: Floats | None = None
@@ -29,12 +30,12 @@ class Outline:
 
 def outlines(structures: list[Any], points: Floats, owner: Any, ends: Floats, origin: Floats, basis: Any) -> list[Any]:
     """Outlines in the plane of two columns, or in that through `origin` along the rows of `basis` (2, d)."""
-    found = []
+    drawn = []
     for place, each in enumerate(structures):
-        outline = _outline(each, place, points[owner == place], ends, origin, basis)
+        outline = _outline(each.geometry(), place, points[owner == place], ends, origin, basis)
         if outline is not None:
-            found.append(outline)
-    return found
+            drawn.append(outline)
+    return drawn
 
 
 def layers_of(
@@ -65,90 +66,82 @@ def layers_of(
     return layers
 
 
-def across(structures: list[Any]) -> bool:
-    """Whether all are planes, which are seen only edge-on."""
-    return bool(structures) and all(hasattr(each, "normal_") and not hasattr(each, "direction_") for each in structures)
+def are_hyperplanes(structures: list[Any]) -> bool:
+    """Whether all are hyperplanes, which are visible only edge-on."""
+    return bool(structures) and all(_normal(each) is not None for each in structures)
 
 
-def directions(structures: list[Any], away: Floats) -> Floats:
-    """Two orthonormal rows (2, d) to look along: the principal ones of points about their mean; across planes."""
-    d = away.shape[1]
+def directions(structures: list[Any], deviations: Floats) -> Floats:
+    """The axes (2, d) of a projection: principal directions of points about their mean, and normals of hyperplanes."""
+    d = deviations.shape[1]
     first = np.zeros((0, d))
-    if across(structures):
-        _, size, Vt = np.linalg.svd(np.array([each.normal_ for each in structures]), full_matrices=False)
+    if are_hyperplanes(structures):
+        _, size, Vt = np.linalg.svd(np.array([_normal(each) for each in structures]), full_matrices=False)
         first = Vt[:2][size[:2] > 0.05 * size[0]]
-        away = away - away @ first.T @ first
-    _, _, Vt = np.linalg.svd(away, full_matrices=False)
-    found = np.vstack([first, Vt, np.zeros((2, d))])[:2]
-    largest = np.abs(found).argmax(axis=1)
-    return np.asarray(found * np.where(found[[0, 1], largest] < 0, -1.0, 1.0)[:, None])
+        deviations = deviations - deviations @ first.T @ first
+    _, _, Vt = np.linalg.svd(deviations, full_matrices=False)
+    axes = np.vstack([first, Vt, np.zeros((2, d))])[:2]
+    largest = np.abs(axes).argmax(axis=1)
+    return np.asarray(axes * np.where(axes[[0, 1], largest] < 0, -1.0, 1.0)[:, None])
 
 
-def spread_of(each: Any, d: int) -> Floats:
-    """A matrix (d, d) of how far a structure reaches in each direction, squared; zero of a point."""
-    spread = _spread(each)
-    if spread is not None:
-        return _matrix(spread, d)
-    if hasattr(each, "radius_"):
-        return float(each.radius_) ** 2 / d * np.eye(d)
-    if hasattr(each, "axes_"):
-        along = np.asarray(each.directions_) * np.asarray(each.axes_)[:, None]
-        return np.asarray(along.T @ along / d)
-    if hasattr(each, "directions_"):
-        return np.asarray(each.directions_.T @ each.directions_)
-    return np.zeros((d, d))
+def _normal(structure: Any) -> Floats | None:
+    shape: Geometry | None = structure.geometry()
+    return None if shape is None else shape.normal
 
 
-def _outline(each: Any, place: int, own: Floats, ends: Floats, origin: Floats, basis: Any) -> Outline | None:
-    spread = _spread(each)
-    if hasattr(each, "mean_") and spread is not None:
-        middle = np.asarray(each.mean_, dtype=np.float64)
-        if len(middle) < 2:
-            at, deviation = float(middle[0]), float(np.sqrt(np.reshape(spread, -1)[0]))
-            level = 0.65 + 0.5 * (place * 0.618034 % 1.0)  # above the rows, rarely at that of another
-            one, two = (np.array([[at - t * deviation, level], [at + t * deviation, level]]) for t in (1.0, 2.0))
-            return Outline(place, np.array([at, 0.0]), [one], [two])
-        root = _root(_shadow(_matrix(spread, len(middle)), basis))
-        center = _at(middle, origin, basis)
-        return Outline(place, None, [center + ROUND @ root.T], [center + 2.0 * ROUND @ root.T])
-    if not hasattr(each, "center_"):
+def _outline(
+    shape: Geometry | None, place: int, own: Floats, ends: Floats, origin: Floats, basis: Any
+) -> Outline | None:
+    """Contours of a density, the outline of a quadric, the segment of a line, or the centre of a point."""
+    if shape is None:
         return None
-    middle = np.asarray(each.center_, dtype=np.float64)
-    if len(middle) < 2:
-        return Outline(place, np.array([float(middle[0]), 0.0]))
-    center = _at(middle, origin, basis)
-    if hasattr(each, "radius_"):
-        return Outline(place, None, [center + float(each.radius_) * ROUND])
-    if hasattr(each, "axes_"):
-        along = np.asarray(each.directions_) * np.asarray(each.axes_)[:, None]
-        root = _root(_shadow(along.T @ along, basis))
-        return Outline(place, None, [center + ROUND @ root.T])
-    direction = _direction(each, basis)
+    if len(shape.center) < 2:
+        return _outline_on_a_line(shape, place)
+    center = _projected(shape.center, origin, basis)
+    if shape.covariance is not None:
+        root = _root(_shadow(shape.covariance, basis))
+        return Outline(place, None, [center + ROUND @ root.T], [center + 2.0 * ROUND @ root.T])
+    if shape.quadric is not None:
+        return Outline(place, None, [center + ROUND @ _root(_shadow(shape.quadric, basis)).T])
+    if shape.directions is None or not len(shape.directions):
+        return Outline(place, center)
+    direction = _direction(shape, basis)
     if direction is None:
-        flat = hasattr(each, "normal_") or len(getattr(each, "directions_", ())) > 0
-        return None if flat else Outline(place, center)
-    return Outline(place, None, [_segment(center, direction, own, ends)])
+        return None
+    start = None if shape.start is None else _projected(shape.start, origin, basis)
+    return Outline(place, None, [_segment(center, direction, own, ends, start)])
 
 
-def _direction(each: Any, basis: Any) -> Floats | None:
-    """Of a line in the plane: its own, or of a plane that is seen edge-on that at right angles to the normal."""
-    if hasattr(each, "direction_"):
-        found = np.asarray(each.direction_, dtype=np.float64)
-        found = found if basis is None else basis @ found
-    elif hasattr(each, "normal_"):
-        normal = np.asarray(each.normal_, dtype=np.float64)
+def _outline_on_a_line(shape: Geometry, place: int) -> Outline:
+    """The same of one column: a centre, and the intervals of a density above the rows."""
+    mean = float(shape.center[0])
+    if shape.covariance is None:
+        return Outline(place, np.array([mean, 0.0]))
+    deviation = float(np.sqrt(shape.covariance[0, 0]))
+    level = 0.65 + 0.5 * (place * 0.618034 % 1.0)  # rarely that of another
+    one, two = (np.array([[mean - t * deviation, level], [mean + t * deviation, level]]) for t in (1.0, 2.0))
+    return Outline(place, np.array([mean, 0.0]), [one], [two])
+
+
+def _direction(shape: Geometry, basis: Any) -> Floats | None:
+    """The direction of a line in the plane, also of a hyperplane that is seen edge-on; None of other flats."""
+    assert shape.directions is not None
+    if len(shape.directions) == 1:
+        direction = shape.directions[0] if basis is None else basis @ shape.directions[0]
+    elif (normal := shape.normal) is not None:
         normal = normal if basis is None else basis @ normal
         if np.linalg.norm(normal) < EDGE_ON:
             return None
-        found = np.array([-normal[1], normal[0]])
+        direction = np.array([-normal[1], normal[0]])
     else:
         return None
-    size = float(np.linalg.norm(found))
-    return found / size if size > 1e-9 else None
+    size = float(np.linalg.norm(direction))
+    return np.asarray(direction / size) if size > 1e-9 else None
 
 
-def _segment(center: Floats, direction: Floats, own: Floats, ends: Floats) -> Floats:
-    """As far as its rows go, or over the whole window."""
+def _segment(center: Floats, direction: Floats, own: Floats, ends: Floats, start: Floats | None) -> Floats:
+    """The segment that its rows cover, or the window where there are none; a half-line begins at `start`."""
     if len(own) > 1:
         along = (own - center) @ direction
         low, high = float(along.min()), float(along.max())
@@ -156,29 +149,20 @@ def _segment(center: Floats, direction: Floats, own: Floats, ends: Floats) -> Fl
     else:
         high = float(np.hypot(*np.ptp(ends, axis=1)))
         low = -high
+    if start is not None:
+        low = max(low, float((start - center) @ direction))
     return center + np.array([[low], [high]]) * direction
 
 
-def _at(x: Floats, origin: Floats, basis: Any) -> Floats:
+def _projected(x: Floats, origin: Floats, basis: Any) -> Floats:
     return x if basis is None else basis @ (x - origin)
 
 
-def _spread(each: Any) -> Any:
-    """The covariance of a density, its scale where that is infinite, or None."""
-    found = getattr(each, "covariance_", None)
-    return found if found is not None and np.isfinite(found).all() else getattr(each, "scale_", None)
-
-
-def _matrix(spread: Any, d: int) -> Floats:
-    """A covariance that may be given as variances, or as one."""
-    spread = np.asarray(spread, dtype=np.float64)
-    return spread if spread.ndim == 2 else np.diag(np.broadcast_to(spread, d))
-
-
 def _shadow(matrix: Floats, basis: Any) -> Floats:
+    """The matrix of the projection of an ellipsoid."""
     return matrix if basis is None else basis @ matrix @ basis.T
 
 
 def _root(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

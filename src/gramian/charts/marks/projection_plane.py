@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from gramian.charts.marks.outlines import Outline, across, directions, layers_of, outlines, spread_of
+from gramian.charts.marks.outlines import Outline, are_hyperplanes, directions, layers_of, outlines
 from gramian.charts.marks.scatter import HEIGHT, STRIP, Ints, axes, beside, haloed, strip_window, window
 from gramian.charts.marks.text import Floats, feature_names, labels
 from gramian.charts.theme import WIDTH, Theme, rows
@@ -36,13 +36,13 @@ class View:
             return cls(beside(values[:, 0]), [names[0], None], strip_window(values[kept, 0], ABOVE), np.zeros(2))
         if d == 2:
             return cls(values, [names[0], names[1]], window(values[kept], equal=True), np.zeros(2))
-        some = values[kept]
-        if across(structures):
-            mean = weight[kept] @ some / weight[kept].sum()
-            basis = directions(structures, np.sqrt(weight[kept])[:, None] * (some - mean))
+        drawn = values[kept]
+        if are_hyperplanes(structures):
+            mean = weight[kept] @ drawn / weight[kept].sum()
+            basis = directions(structures, np.sqrt(weight[kept])[:, None] * (drawn - mean))
             first, note = "first direction across the planes", "two directions across the planes"
         else:
-            pca = PCA(min(2, len(some))).fit(some, sample_weight=weight[kept])
+            pca = PCA(min(2, len(drawn))).fit(drawn, sample_weight=weight[kept])
             mean, basis = pca.mean_, np.vstack([pca.components_, np.zeros((1, d))])[:2]
             first, note = "first principal direction", "the first two principal directions"
         places = (values - mean) @ basis.T
@@ -70,13 +70,13 @@ def complete(values: Floats, kept: Ints, notes: list[str]) -> Ints:
 
 def draw_alone(structures: list[Any], columns: list[str], look: Theme, notes: list[str]) -> Any:
     """The structures over two columns, or over the two directions in which they spread most, with their numbers."""
-    centers = np.array([_center(each) for each in structures])
+    centers = np.array([each.geometry().center for each in structures])
     d = centers.shape[1]
     names: list[str | None] = list(columns)
     origin, basis = centers.mean(axis=0), None
     if d > 2:
-        basis = directions(structures, _reach(structures, centers))
-        planes = across(structures)
+        basis = directions(structures, _extents(structures, centers))
+        planes = are_hyperplanes(structures)
         names = [f"first direction {'across the planes' if planes else 'of their spread'}", "second"]
         which = "across the planes" if planes else "in which the structures spread most"
         notes.append(f"two of {d} directions, {which}")
@@ -104,15 +104,11 @@ def sizes(model: Any) -> Floats:
     return np.bincount(model.labels_, getattr(model, "_row_weight", None), len(model.structures_)).astype(np.float64)
 
 
-def _center(each: Any) -> Floats:
-    return np.asarray(each.center_ if hasattr(each, "center_") else each.mean_, dtype=np.float64)
-
-
-def _reach(structures: list[Any], centers: Floats) -> Floats:
-    """Points (m, d) about zero that spread as centres and structures do."""
+def _extents(structures: list[Any], centers: Floats) -> Floats:
+    """Points (m, d) about zero whose scatter is that of the centres and of the extents of the structures."""
     roots = []
     for each in structures:
-        values, vectors = np.linalg.eigh(spread_of(each, centers.shape[1]))
+        values, vectors = np.linalg.eigh(each.geometry().extent)
         roots.append((vectors * np.sqrt(np.maximum(values, 0.0))).T)
     return np.vstack([centers - centers.mean(axis=0), *roots])
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian.solvers.kmeans.cluster_sums import DOWN, square_apart
+from gramian.solvers.kmeans.cluster_sums import ROUND_DOWN, squared_distance
 
-LANES, FEW = 64, 16  # points of a tile, side by side; and of one that is nearly empty
-AT_ONCE = 4  # centres, and coordinates
+LANES, FEW_LANES = 64, 16  # points of a tile, side by side; and of one that is nearly empty
+GROUP = 4  # centres, and coordinates
 BLOCK = 1024  # rows whose bounds are compared at once
 FAR = np.float32(3e38)
-UP = np.float32(1 + 2.0**-21)  # a few roundings
+ROUND_UP = np.float32(1 + 2.0**-21)  # a few roundings
 ROUNDING = 2.0**-24
-TINY = 1e-36  # below it, products of single precision lose their digits
+MIN_ERROR = 1e-36  # below it, products of single precision lose their digits
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -27,12 +27,12 @@ def _scores(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pr
     Loops of a known length, and sums that begin with the first products, are what makes it fast.
     """
     h0, h1, h2, h3 = half[j], half[j + 1], half[j + 2], half[j + 3]
-    for c in range(0, d, AT_ONCE):
+    for c in range(0, d, GROUP):
         a0, a1, a2, a3 = C[j, c], C[j, c + 1], C[j, c + 2], C[j, c + 3]
         b0, b1, b2, b3 = C[j + 1, c], C[j + 1, c + 1], C[j + 1, c + 2], C[j + 1, c + 3]
         e0, e1, e2, e3 = C[j + 2, c], C[j + 2, c + 1], C[j + 2, c + 2], C[j + 2, c + 3]
         f0, f1, f2, f3 = C[j + 3, c], C[j + 3, c + 1], C[j + 3, c + 2], C[j + 3, c + 3]
-        t = tile[c * LANES : (c + AT_ONCE) * LANES]
+        t = tile[c * LANES : (c + GROUP) * LANES]
         if c == 0:
             for i in range(LANES):
                 z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
@@ -54,21 +54,21 @@ def _scores(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pr
 def _scores_of_few(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
     """The same of the first FEW points of a tile alone."""
     h0, h1, h2, h3 = half[j], half[j + 1], half[j + 2], half[j + 3]
-    for c in range(0, d, AT_ONCE):
+    for c in range(0, d, GROUP):
         a0, a1, a2, a3 = C[j, c], C[j, c + 1], C[j, c + 2], C[j, c + 3]
         b0, b1, b2, b3 = C[j + 1, c], C[j + 1, c + 1], C[j + 1, c + 2], C[j + 1, c + 3]
         e0, e1, e2, e3 = C[j + 2, c], C[j + 2, c + 1], C[j + 2, c + 2], C[j + 2, c + 3]
         f0, f1, f2, f3 = C[j + 3, c], C[j + 3, c + 1], C[j + 3, c + 2], C[j + 3, c + 3]
-        t = tile[c * LANES : (c + AT_ONCE) * LANES]
+        t = tile[c * LANES : (c + GROUP) * LANES]
         if c == 0:
-            for i in range(FEW):
+            for i in range(FEW_LANES):
                 z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
                 s[i] = h0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
                 s[i + LANES] = h1 - b0 * z0 - b1 * z1 - b2 * z2 - b3 * z3
                 s[i + 2 * LANES] = h2 - e0 * z0 - e1 * z1 - e2 * z2 - e3 * z3
                 s[i + 3 * LANES] = h3 - f0 * z0 - f1 * z1 - f2 * z2 - f3 * z3
             continue
-        for i in range(FEW):
+        for i in range(FEW_LANES):
             z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
             s0, s1, s2, s3 = s[i], s[i + LANES], s[i + 2 * LANES], s[i + 3 * LANES]
             s[i] = s0 - a0 * z0 - a1 * z1 - a2 * z2 - a3 * z3
@@ -106,10 +106,12 @@ def _best(s: Any, width: int, j: int, top: Any, index: Any) -> None:  # pragma: 
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _bounds(tile: Any, width: int, d: int, top: Any, slack: Any, most: float) -> None:  # pragma: no cover - compiled
+def _bounds(
+    tile: Any, width: int, d: int, top: Any, slack: Any, largest_norm: float
+) -> None:  # pragma: no cover - compiled
     """Scores of `top` to an upper bound of the least distance and a lower one of the second; what rounding may do."""
     share = np.float32((d + 8) * ROUNDING)
-    size = np.float32(most)
+    size = np.float32(largest_norm)
     zero, two = np.float32(0.0), np.float32(2.0)
     for i in range(width):
         slack[i] = zero
@@ -119,51 +121,51 @@ def _bounds(tile: Any, width: int, d: int, top: Any, slack: Any, most: float) ->
             slack[i] += t[i] * t[i]
     for i in range(width):
         square, b, r = slack[i], top[i], top[i + LANES]
-        e = share * (size * (size + two * np.sqrt(square))) + np.float32(TINY)
+        e = share * (size * (size + two * np.sqrt(square))) + np.float32(MIN_ERROR)
         slack[i] = e if r - b > e else FAR
         e += share * square
-        near, far = square + two * b + e, square + two * r - e
-        near = near if near > zero else zero
-        far = far if far > zero else zero
-        top[i] = np.sqrt(near) * UP
-        top[i + LANES] = np.sqrt(far) * DOWN
+        nearest, second = square + two * b + e, square + two * r - e
+        nearest = nearest if nearest > zero else zero
+        second = second if second > zero else zero
+        top[i] = np.sqrt(nearest) * ROUND_UP
+        top[i + LANES] = np.sqrt(second) * ROUND_DOWN
 
 
 @njit(cache=True, nogil=True)
 def _search(
-    tile: Any, width: int, C: Any, half: Any, most: float, d: int, s: Any, top: Any, index: Any, slack: Any
+    tile: Any, width: int, C: Any, half: Any, largest_norm: float, d: int, s: Any, top: Any, index: Any, slack: Any
 ) -> None:  # pragma: no cover - compiled
     """Nearest of the centres C for `width` points: `index`, bounds in `top`; `slack` is FAR where it is in doubt."""
     for i in range(width):
         top[i] = FAR
         top[i + LANES] = FAR
         index[i] = 0
-    for j in range(0, len(C), AT_ONCE):
-        if width <= FEW:
+    for j in range(0, len(C), GROUP):
+        if width <= FEW_LANES:
             _scores_of_few(tile, C, half, j, d, s)
         else:
             _scores(tile, C, half, j, d, s)
         _best(s, width, j, top, index)
-    _bounds(tile, width, d, top, slack, most)
+    _bounds(tile, width, d, top, slack, largest_norm)
 
 
 @njit(cache=True, nogil=True)
-def _exactly(
+def _nearest_in_double(
     X: Any, i: int, origin: Any, scale: float, C: Any
 ) -> tuple[int, float, float]:  # pragma: no cover - compiled
     """The nearest centre, the lowest of equals, its distance and that of the second, in double precision."""
     best, second, index = np.inf, np.inf, 0
     for j in range(len(C)):
-        away = square_apart(X, i, origin, scale, C, j)
-        if away < best:
-            second, best, index = best, away, j
-        elif away < second:
-            second = away
+        square = squared_distance(X, i, origin, scale, C, j)
+        if square < best:
+            second, best, index = best, square, j
+        elif square < second:
+            second = square
     return index, np.sqrt(best), np.sqrt(second)
 
 
 @njit(cache=True, nogil=True)
-def fill(
+def fill_tile(
     tile: Any, fours: Any, singles: Any, Z: Any, rows: Any, first: int, width: int
 ) -> None:  # pragma: no cover - compiled
     """Rows of Z, four numbers in each of its entries, as columns of the tile; `fours` and `singles` are one memory."""
@@ -183,24 +185,24 @@ def fill(
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def square_of(Z: Any, i: int, C: Any, j: int) -> Any:  # pragma: no cover - compiled
+def squared_distance_single(Z: Any, i: int, C: Any, j: int) -> Any:  # pragma: no cover - compiled
     """‖z − c‖² in single precision."""
     z, center = Z[i], C[j]
     total = np.float32(0.0)
     for c in range(len(z)):
-        away = z[c] - center[c]
-        total += away * away
+        deviation = z[c] - center[c]
+        total += deviation * deviation
     return total
 
 
 @njit(cache=True, nogil=True)
 def assign_all(
-    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
+    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, largest_norm: float,
     label: Any, upper: Any, lower: Any, start: int, stop: int,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
     """Nearest centre of the rows from start to stop, and bounds of the distances to it and to the second."""
     d = C32.shape[1]
-    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
     spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
     singles = spare.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
@@ -210,20 +212,20 @@ def assign_all(
         width = min(LANES, stop - start - first)
         for i in range(width):
             rows[i] = start + first + i
-        fill(tile, spare, singles, fours, rows, 0, width)
-        _search(tile, width, C32, half, most, d, s, top, index, slack)
+        fill_tile(tile, spare, singles, fours, rows, 0, width)
+        _search(tile, width, C32, half, largest_norm, d, s, top, index, slack)
         for i in range(width):
             row = start + first + i
             if slack[i] < FAR:
                 label[row], upper[row], lower[row] = index[i], top[i], top[i + LANES]
             else:
-                label[row], near, far = _exactly(X, row, origin, scale, C)
-                upper[row], lower[row] = np.float32(near) * UP, np.float32(far) * DOWN
+                label[row], nearest, second = _nearest_in_double(X, row, origin, scale, C)
+                upper[row], lower[row] = np.float32(nearest) * ROUND_UP, np.float32(second) * ROUND_DOWN
 
 
 @njit(cache=True, nogil=True)
-def _loosen(
-    move: Any, other: Any, apart: Any, label: Any, upper: Any, lower: Any, start: int, rows: Any
+def _loosen_bounds(
+    move: Any, other: Any, half_gap: Any, label: Any, upper: Any, lower: Any, start: int, rows: Any
 ) -> int:  # pragma: no cover - compiled
     """Bounds after centres have moved; the rows for which they no longer tell that the label stays."""
     doubt = np.empty(BLOCK, dtype=np.uint8)
@@ -233,11 +235,11 @@ def _loosen(
         own, up, down = label[first : first + width], upper[first : first + width], lower[first : first + width]
         for i in range(width):
             a = np.uint32(own[i])
-            u, v, far = (up[i] + move[a]) * UP, down[i] * DOWN - other[a], apart[a]
+            u, v, bound = (up[i] + move[a]) * ROUND_UP, down[i] * ROUND_DOWN - other[a], half_gap[a]
             up[i] = u
             down[i] = v
-            far = v if v > far else far
-            doubt[i] = np.uint8(u >= far)
+            bound = v if v > bound else bound
+            doubt[i] = np.uint8(u >= bound)
         for i in range(width):
             rows[count] = start + first + i
             count += doubt[i]
@@ -245,9 +247,9 @@ def _loosen(
 
 
 @njit(cache=True, nogil=True)
-def assign_again(
-    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, most: float,
-    between: Any, apart: Any, move: Any, other: Any,
+def reassign(
+    Z: Any, fours: Any, X: Any, origin: Any, scale: float, C: Any, C32: Any, half: Any, largest_norm: float,
+    between: Any, half_gap: Any, move: Any, other: Any,
     label: Any, upper: Any, lower: Any, start: int, stop: int, moved: Any, before: Any,
 ) -> int:  # fmt: skip  # pragma: no cover - compiled
     """As `assign_all` after centres have moved; rows whose bounds tell that their label stays are left alone.
@@ -257,75 +259,79 @@ def assign_again(
     """
     k, d = len(C), C32.shape[1]
     rows = np.empty(stop - start, dtype=np.int64)
-    count = _loosen(move, other, apart, label[start:stop], upper[start:stop], lower[start:stop], start, rows)
-    left = 0
+    count = _loosen_bounds(move, other, half_gap, label[start:stop], upper[start:stop], lower[start:stop], start, rows)
+    n_doubtful = 0
     size = np.zeros(k, dtype=np.int64)
     widest = np.zeros(k, dtype=np.float32)
     grow, add = np.float32(1 + (d + 8) * ROUNDING), np.float32(6 * ROUNDING)
     for m in range(count):
         i = rows[m]
         a = label[i]
-        u = np.sqrt(square_of(Z, i, C32, a)) * grow + np.sqrt(half[a]) * add + np.float32(1e-17)
+        u = np.sqrt(squared_distance_single(Z, i, C32, a)) * grow + np.sqrt(half[a]) * add + np.float32(1e-17)
         upper[i] = u
-        if u >= lower[i] and u >= apart[a]:
-            rows[left] = i
-            left += 1
+        if u >= lower[i] and u >= half_gap[a]:
+            rows[n_doubtful] = i
+            n_doubtful += 1
             size[a] += 1
             widest[a] = max(widest[a], u)
-    if left == 0:
+    if n_doubtful == 0:
         return 0
     place = np.empty(k, dtype=np.int64)
     total = 0
     for a in range(k):
         place[a] = total
         total += size[a]
-    order = np.empty(left, dtype=np.int64)
-    for m in range(left):
+    order = np.empty(n_doubtful, dtype=np.int64)
+    for m in range(n_doubtful):
         a = label[rows[m]]
         order[place[a]] = rows[m]
         place[a] += 1
-    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
     spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
     singles = spare.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
-    near_ones, near_C, near_half = np.empty(k, dtype=np.int32), np.empty_like(C32), np.empty_like(half)
-    changed, begin, rest = 0, 0, 0
+    candidates, candidate_C, candidate_half = np.empty(k, dtype=np.int32), np.empty_like(C32), np.empty_like(half)
+    changed, begin, n_rest = 0, 0, 0
     for a in range(k + 1):
         last = a == k  # rows for which all centres are looked at, whatever their own
-        end = rest if last else place[a]
+        end = n_rest if last else place[a]
         begin = 0 if last else begin
         radius = FAR if last else np.float32(3.0) * widest[a]
-        few = 0
+        n_near = 0
         for j in range(k):
-            near_ones[few] = j
-            few += 1 if last or between[a, j] <= radius else 0
-        if not last and 2 * few > k:
+            candidates[n_near] = j
+            n_near += 1 if last or between[a, j] <= radius else 0
+        if not last and 2 * n_near > k:
             for m in range(begin, end):
-                rows[rest] = order[m]
-                rest += 1
+                rows[n_rest] = order[m]
+                n_rest += 1
             begin = end
             continue
-        full = (few + AT_ONCE - 1) // AT_ONCE * AT_ONCE
+        full = (n_near + GROUP - 1) // GROUP * GROUP
         if begin < end:
             for m in range(full):
-                near_half[m] = half[near_ones[m]] if m < few else FAR
+                candidate_half[m] = half[candidates[m]] if m < n_near else FAR
                 for c in range(d):
-                    near_C[m, c] = C32[near_ones[m], c] if m < few else np.float32(0.0)
+                    candidate_C[m, c] = C32[candidates[m], c] if m < n_near else np.float32(0.0)
         source = rows if last else order
         for first in range(begin, end, LANES):
             width = min(LANES, end - first)
-            fill(tile, spare, singles, fours, source, first, width)
-            _search(tile, width, near_C[:full], near_half, most, d, s, top, index, slack)
+            fill_tile(tile, spare, singles, fours, source, first, width)
+            _search(tile, width, candidate_C[:full], candidate_half, largest_norm, d, s, top, index, slack)
             for i in range(width):
                 row = source[first + i]
-                beyond = radius * DOWN - upper[row]  # centres that were not looked at are at least so far
+                unsearched = radius * ROUND_DOWN - upper[row]  # centres that were not looked at are at least so far
                 if slack[i] < FAR:
-                    b, near, far = near_ones[index[i]], top[i], top[i + LANES]
+                    b, nearest, second = candidates[index[i]], top[i], top[i + LANES]
                 else:
-                    exact, near_here, far_here = _exactly(X, row, origin, scale, C)
-                    b, near, far = np.int32(exact), np.float32(near_here) * UP, np.float32(far_here) * DOWN
-                upper[row], lower[row] = near, min(far, beyond)
+                    exact, nearest_exact, second_exact = _nearest_in_double(X, row, origin, scale, C)
+                    b, nearest, second = (
+                        np.int32(exact),
+                        np.float32(nearest_exact) * ROUND_UP,
+                        np.float32(second_exact) * ROUND_DOWN,
+                    )
+                upper[row], lower[row] = nearest, min(second, unsearched)
                 if b != label[row]:
                     moved[changed], before[changed] = row, label[row]
                     changed += 1

@@ -6,17 +6,17 @@ import numpy as np
 
 from gramian._core.numerics.compiled import njit
 
-DOWN = np.float32(1 - 2.0**-21)  # a few roundings
+ROUND_DOWN = np.float32(1 - 2.0**-21)  # a few roundings
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def square_apart(X: Any, i: int, origin: Any, scale: float, C: Any, j: int) -> float:  # pragma: no cover - compiled
+def squared_distance(X: Any, i: int, origin: Any, scale: float, C: Any, j: int) -> float:  # pragma: no cover - compiled
     """‖(x − origin) · scale − c‖² in double precision."""
     x, center = X[i], C[j]
     total = 0.0
     for c in range(len(origin)):
-        away = (x[c] - origin[c]) * scale - center[c]
-        total += away * away
+        deviation = (x[c] - origin[c]) * scale - center[c]
+        total += deviation * deviation
     return total
 
 
@@ -32,7 +32,7 @@ def add_all(
 
 
 @njit(cache=True, nogil=True)
-def add_moved(
+def update_moved(
     X: Any, weight: Any, origin: Any, scale: float, pivot: Any, label: Any, moved: Any, before: Any, count: int,
     S: Any, T: Any,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
@@ -53,7 +53,7 @@ def _add(
     x, p, s = X[i], pivot[a], S[a]
     for c in range(len(origin)):
         s[c] += w * ((x[c] - origin[c]) * scale - p[c])
-    T[a, 0] += w * square_apart(X, i, origin, scale, pivot, a)
+    T[a, 0] += w * squared_distance(X, i, origin, scale, pivot, a)
     T[a, 1] += w
     T[a, 2] += 1.0 if w > 0 else -1.0
 
@@ -64,16 +64,16 @@ def own_squares(
 ) -> None:  # pragma: no cover - compiled
     """‖x − c‖² of every row and its own centre."""
     for i in range(start, stop):
-        out[i] = square_apart(X, i, origin, scale, C, label[i])
+        out[i] = squared_distance(X, i, origin, scale, C, label[i])
 
 
 @njit(cache=True, nogil=True)
-def nearer(
+def lower_to_center(
     X: Any, origin: Any, scale: float, C: Any, j: int, start: int, stop: int, out: Any
 ) -> None:  # pragma: no cover - compiled
     """The least of what stands in `out` and the square of the distance to centre j."""
     for i in range(start, stop):
-        out[i] = min(out[i], square_apart(X, i, origin, scale, C, j))
+        out[i] = min(out[i], squared_distance(X, i, origin, scale, C, j))
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +81,7 @@ def between_centers(C: Any, first: int, last: int, out: Any) -> None:  # pragma:
     """Distances between centres, rounded down, of the rows from first to last."""
     for i in range(first, last):
         for j in range(len(C)):
-            out[i, j] = np.float32(np.sqrt(_square(C, i, j))) * DOWN
+            out[i, j] = np.float32(np.sqrt(_square(C, i, j))) * ROUND_DOWN
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})

@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from gramian._core import deadline
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.kmeans.assignment import AT_ONCE, FAR, assign_again, assign_all
-from gramian.solvers.kmeans.cluster_sums import add_all, add_moved, between_centers, nearer, own_squares
-from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.assignment import FAR, GROUP, assign_all, reassign
+from gramian.solvers.kmeans.cluster_sums import add_all, between_centers, lower_to_center, own_squares, update_moved
+from gramian.solvers.kmeans.points import ScaledPoints
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
-MOST_TASKS, LEAST_ROWS, ROWS_A_CENTER = 32, 4096, 32
-MANY = 0.25  # of the rows with a new label: the sums are added up afresh
-CENTERS_AT_ONCE = 4096  # pairs of centres whose distances a thread computes
-FAR_AWAY = 1e15  # from the points, in their units: beyond, single precision is of no use
+MAX_TASKS, MIN_TASK_ROWS, ROWS_PER_CENTER = 32, 4096, 32
+MAX_CHANGED_SHARE = 0.25  # of the rows with a new label: the sums are added up afresh
+PAIRS_PER_TASK = 4096  # pairs of centres whose distances a thread computes
+MAX_SINGLE_PRECISION = 1e15  # from the points, in their units: beyond, single precision is of no use
 ROUND_UP = 1.0 + 2.0**-20
 EXACT = 1e-12  # objective, in units of the weight and the variance of the columns, below which rows are fitted exactly
 
 
 @dataclass(frozen=True, eq=False)
-class Lloyd:
+class LloydResult:
     """Centres, the number of the nearest one of every row, and Σ w ‖x − c‖² before and after every iteration.
 
     `mass` (k,) is the weight of every cluster, and `change` what one more iteration takes from the objective, from
@@ -43,7 +43,7 @@ class Lloyd:
     change: float
 
 
-def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0) -> Lloyd:
+def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300, tol: float = 0.0) -> LloydResult:
     """Lloyd's algorithm from the given centres: every row to its nearest centre, every centre to the mean of its rows.
 
     It ends when no row changes its cluster, when an iteration takes no more than `tol` of the objective from it, or by
@@ -60,17 +60,17 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
     ([0.5, 10.0], [0, 0, 1, 1], 2.5)
     """
     with single_threaded_blas():
-        work = _Work.on(X, weight, centers)
-        work.assign()
-        iterations, settled = 0, False
-        while not settled and iterations < max_iter and not (iterations and deadline.passed()):
+        state = _LloydState.on(X, weight, centers)
+        state.assign()
+        iterations, converged = 0, False
+        while not converged and iterations < max_iter and not (iterations and deadline.passed()):
             iterations += 1
-            work.update()
-            settled = work.assign() == 0 or (tol > 0 and work.fall() <= tol)
-        return work.answer(iterations, settled)
+            state.update()
+            converged = state.assign() == 0 or (tol > 0 and state.relative_decrease() <= tol)
+        return state.answer(iterations, converged)
 
 
-def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
+def nearest_centers(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     """The number of the nearest centre of every row, the lowest of equals, and the squares of the distances.
 
     Examples
@@ -81,12 +81,12 @@ def nearest(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     ([0, 0, 1], [1.0, 1.0, 4.0])
     """
     with single_threaded_blas():
-        work = _Work.on(X, None, centers, about_centers=True)
-        work.search()
-        return work.label, work.squares_outside()
+        state = _LloydState.on(X, None, centers, about_centers=True)
+        state.search()
+        return state.label, state.squares_in_original_units()
 
 
-def own(X: Any, centers: Floats, labels: Any) -> Floats:
+def own_squared_distances(X: Any, centers: Floats, labels: Any) -> Floats:
     """‖x − c‖² of every row and the centre of its label.
 
     Examples
@@ -95,64 +95,66 @@ def own(X: Any, centers: Floats, labels: Any) -> Floats:
     >>> own(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]), np.array([0, 1, 1])).tolist()
     [1.0, 1.0, 4.0]
     """
-    work = _Work.on(X, None, centers, about_centers=True)
-    work.label[:] = labels
-    return work.squares_outside()
+    state = _LloydState.on(X, None, centers, about_centers=True)
+    state.label[:] = labels
+    return state.squares_in_original_units()
 
 
 @dataclass(eq=False)
-class _Work:
+class _LloydState:
     """Rows, centres in the coordinates of `Points`, bounds of distances, and the sums of clusters about pivots."""
 
-    points: Points
+    points: ScaledPoints
     weight: Floats
     C: Floats
     parts: list[tuple[int, int]]
     label: Labels
     upper: NDArray[np.float32]
     lower: NDArray[np.float32]
-    move: Floats | None = None  # of the centres since the last assignment
-    fresh: bool = True  # whether sums are to be added up afresh
+    movements: Floats | None = None  # of the centres since the last assignment
+    recompute_sums: bool = True  # whether sums are to be added up afresh
     pivot: Floats = field(default_factory=lambda: np.empty((0, 0)))
     S: Floats = field(default_factory=lambda: np.empty((0, 0)))
     T: Floats = field(default_factory=lambda: np.empty((0, 0)))
     history: list[float] = field(default_factory=list)
-    small: Floats | None = None  # rows in the coordinates of the centres, where NumPy is as fast as compiled loops
+    scaled_rows: Floats | None = (
+        None  # rows in the coordinates of the centres, where NumPy is as fast as compiled loops
+    )
     _variance: float | None = None
 
     @classmethod
-    def on(cls, X: Any, weight: Floats | None, centers: Floats, *, about_centers: bool = False) -> "_Work":
+    def on(cls, X: Any, weight: Floats | None, centers: Floats, *, about_centers: bool = False) -> "_LloydState":
         centers = np.asarray(centers, dtype=np.float64)
-        points = Points.of(X, centers, about_centers=about_centers)
+        points = ScaledPoints.of(X, centers, about_centers=about_centers)
         C = points.to_standardized(centers)
-        if not np.abs(C).max(initial=0.0) < FAR_AWAY:
-            points = Points.of(points.X, centers)
+        if not np.abs(C).max(initial=0.0) < MAX_SINGLE_PRECISION:
+            points = ScaledPoints.of(points.X, centers)
             C = points.to_standardized(centers)
         n, k = len(points.Z), len(C)
-        count = min(max(n // max(LEAST_ROWS, ROWS_A_CENTER * k), 1), MOST_TASKS)
+        count = min(max(n // max(MIN_TASK_ROWS, ROWS_PER_CENTER * k), 1), MAX_TASKS)
         ends = [n * i // count for i in range(count + 1)]
         w = np.empty(0) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
         single = np.empty((2, n), dtype=np.float32)
         parts = list(pairwise(ends))
-        work = cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
+        state = cls(points, w, C, parts, np.empty(n, dtype=np.int32), single[0], single[1])
         if is_small(n * C.size):
             with np.errstate(over="ignore", invalid="ignore"):
-                work.small = points.to_standardized(points.X)
-        return work
+                state.scaled_rows = points.to_standardized(points.X)
+        return state
 
     def assign(self) -> int:
         """Every row to its nearest centre, and the sums of the clusters; the number of rows with a new label."""
-        afresh = self.fresh
-        count = self.search() if self.move is None else self._search_again(afresh)
-        if afresh:
-            self._add_up()
-        self.fresh = count > MANY * len(self.label)
-        away = self.C - self.pivot
-        lost = self.T[:, 0] - 2.0 * (away * self.S).sum(axis=1) + self.T[:, 1] * (away * away).sum(axis=1)
-        self.history.append(float(np.maximum(lost, 0.0).sum()))
+        recomputes = self.recompute_sums
+        count = self.search() if self.movements is None else self._search_again(recomputes)
+        if recomputes:
+            self._sum_clusters()
+        self.recompute_sums = count > MAX_CHANGED_SHARE * len(self.label)
+        shift = self.C - self.pivot
+        inertia = self.T[:, 0] - 2.0 * (shift * self.S).sum(axis=1) + self.T[:, 1] * (shift * shift).sum(axis=1)
+        self.history.append(float(np.maximum(inertia, 0.0).sum()))
         return count
 
-    def fall(self) -> float:
+    def relative_decrease(self) -> float:
         """By how much of itself the last iteration lowered the objective."""
         before, after = self.history[-2:]
         size = max(before, EXACT * float(self.T[:, 1].sum()) * self.variance())
@@ -160,80 +162,85 @@ class _Work:
 
     def search(self) -> int:
         """The nearest centre of every row."""
-        if self.small is not None:
-            self.label[:] = _squares(self.small[:, None] - self.C).argmin(axis=1)
+        if self.scaled_rows is not None:
+            self.label[:] = _squares(self.scaled_rows[:, None] - self.C).argmin(axis=1)
             return len(self.label)
-        given = self._given()
-        parallel_map(lambda t: assign_all(*given, self.label, self.upper, self.lower, *t), self.parts)
+        arguments = self._arguments()
+        parallel_map(lambda t: assign_all(*arguments, self.label, self.upper, self.lower, *t), self.parts)
         return len(self.label)
 
-    def _given(self) -> tuple[Any, ...]:
+    def _arguments(self) -> tuple[Any, ...]:
         """Points and centres as the compiled loops take them: numbers of centres and coordinates multiples of four."""
         p, C = self.points, self.C
         k, d = C.shape
-        single = np.zeros((-(-k // AT_ONCE) * AT_ONCE, -(-d // AT_ONCE) * AT_ONCE), dtype=np.float32)
+        single = np.zeros((-(-k // GROUP) * GROUP, -(-d // GROUP) * GROUP), dtype=np.float32)
         single[:k, :d] = C
         squares = (C * C).sum(axis=1)
         half = np.full(len(single), FAR)
         half[:k] = 0.5 * squares
         return p.Z, p.Z.view(np.complex128), p.X, p.origin, p.scale, C, single, half, float(np.sqrt(squares.max()))
 
-    def _search_again(self, afresh: bool) -> int:
+    def _search_again(self, recomputes: bool) -> int:
         """The same after centres have moved a little; changes of the sums where they are not added up afresh."""
-        assert self.move is not None
-        if self.small is not None:
+        assert self.movements is not None
+        if self.scaled_rows is not None:
             before = self.label.copy()
             self.search()
             moved = np.flatnonzero(before != self.label)
-            if not afresh and len(moved):
+            if not recomputes and len(moved):
                 for label, sign in ((before, -1.0), (self.label, 1.0)):
-                    S, T = self._sums(self.small[moved], moved, label[moved], self.pivot)
+                    S, T = self._sums(self.scaled_rows[moved], moved, label[moved], self.pivot)
                     self.S += sign * S
                     self.T += sign * T
             return len(moved)
-        p, given = self.points, self._given()
-        between, apart = self._between()
-        order = np.argsort(self.move, kind="stable")
-        others = np.full(len(order), self.move[order[-1]])
-        others[order[-1]] = self.move[order[-2]] if len(order) > 1 else 0.0
-        steps = between, apart, (self.move * ROUND_UP).astype(np.float32), (others * ROUND_UP).astype(np.float32)
+        p, arguments = self.points, self._arguments()
+        between, half_gaps = self._center_distances()
+        order = np.argsort(self.movements, kind="stable")
+        others = np.full(len(order), self.movements[order[-1]])
+        others[order[-1]] = self.movements[order[-2]] if len(order) > 1 else 0.0
+        steps = (
+            between,
+            half_gaps,
+            (self.movements * ROUND_UP).astype(np.float32),
+            (others * ROUND_UP).astype(np.float32),
+        )
 
         def part(ends: tuple[int, int]) -> tuple[int, Any]:
             start, stop = ends
             moved, before = np.empty(stop - start, dtype=np.int64), np.empty(stop - start, dtype=np.int32)
-            count = assign_again(*given, *steps, self.label, self.upper, self.lower, start, stop, moved, before)
-            if afresh or count == 0:
+            count = reassign(*arguments, *steps, self.label, self.upper, self.lower, start, stop, moved, before)
+            if recomputes or count == 0:
                 return count, None
             sums = np.zeros_like(self.S), np.zeros_like(self.T)
             rows = p.X, self.weight, p.origin, p.scale, self.pivot, self.label
-            add_moved(*rows, moved, before, count, *sums)
+            update_moved(*rows, moved, before, count, *sums)
             return count, sums
 
-        found = parallel_map(part, self.parts)
-        for _, sums in found:
+        results = parallel_map(part, self.parts)
+        for _, sums in results:
             if sums is not None:
                 self.S += sums[0]
                 self.T += sums[1]
-        return sum(count for count, _ in found)
+        return sum(count for count, _ in results)
 
-    def _between(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _center_distances(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Distances between centres, and half that to the nearest; nothing is known where they are too many."""
         k = len(self.C)
         between = np.zeros((k, k), dtype=np.float32)
-        if k == 1 or k * ROWS_A_CENTER > 4 * len(self.label):
+        if k == 1 or k * ROWS_PER_CENTER > 4 * len(self.label):
             return between, np.full(k, FAR if k == 1 else 0.0, dtype=np.float32)
-        size = max(CENTERS_AT_ONCE // k, 1)
+        size = max(PAIRS_PER_TASK // k, 1)
         parallel_map(lambda i: between_centers(self.C, i, min(i + size, k), between), range(0, k, size))
         np.fill_diagonal(between, np.inf)
-        apart = 0.5 * between.min(axis=1)
+        half_gaps = 0.5 * between.min(axis=1)
         np.fill_diagonal(between, 0.0)
-        return between, apart
+        return between, half_gaps
 
-    def _add_up(self) -> None:
+    def _sum_clusters(self) -> None:
         """The sums of the clusters about their centres."""
         p, (k, d) = self.points, self.C.shape
-        if self.small is not None:
-            self.S, self.T = self._sums(self.small, slice(None), self.label, self.C)
+        if self.scaled_rows is not None:
+            self.S, self.T = self._sums(self.scaled_rows, slice(None), self.label, self.C)
             self.pivot = self.C
             return
 
@@ -242,31 +249,31 @@ class _Work:
             add_all(p.X, self.weight, p.origin, p.scale, self.C, self.label, *ends, *sums)
             return sums
 
-        found = parallel_map(part, self.parts)
-        self.S, self.T, self.pivot = sum(s for s, _ in found), sum(t for _, t in found), self.C
+        parts = parallel_map(part, self.parts)
+        self.S, self.T, self.pivot = sum(s for s, _ in parts), sum(t for _, t in parts), self.C
 
     def _sums(self, rows: Floats, index: Any, label: Labels, pivot: Floats) -> tuple[Floats, Floats]:
         """The sums of few rows in the order in which compiled loops add them up."""
         k, d = pivot.shape
         w = self.weight[index] if len(self.weight) else np.ones(len(rows))
-        away = rows - pivot[label]
+        deviation = rows - pivot[label]
         places = (label[:, None] * d + np.arange(d)).ravel()
-        S = np.bincount(places, (w[:, None] * away).ravel(), minlength=k * d).reshape(k, d)
-        T = [np.bincount(label, each, minlength=k) for each in (w * _squares(away), w, 1.0 * (w > 0))]
+        S = np.bincount(places, (w[:, None] * deviation).ravel(), minlength=k * d).reshape(k, d)
+        T = [np.bincount(label, each, minlength=k) for each in (w * _squares(deviation), w, 1.0 * (w > 0))]
         return np.asarray(S, dtype=np.float64), np.stack(T, axis=1)
 
     def update(self) -> None:
         """Every centre to the mean of its rows."""
-        some = self.T[:, 2] > 0.5
+        nonempty = self.T[:, 2] > 0.5
         new = self.C.copy()
-        new[some] = self.pivot[some] + self.S[some] / self.T[some, 1:2]
-        if not some.all():
-            self.S[~some], self.T[~some] = 0.0, 0.0  # rounding left of rows that came and went
-            self._settle(new, np.flatnonzero(~some))
-        away = new - self.C
-        self.move, self.C = np.sqrt((away * away).sum(axis=1)), new
+        new[nonempty] = self.pivot[nonempty] + self.S[nonempty] / self.T[nonempty, 1:2]
+        if not nonempty.all():
+            self.S[~nonempty], self.T[~nonempty] = 0.0, 0.0  # rounding left of rows that came and went
+            self._move_empty(new, np.flatnonzero(~nonempty))
+        displacement = new - self.C
+        self.movements, self.C = np.sqrt((displacement * displacement).sum(axis=1)), new
 
-    def _settle(self, new: Floats, empty: NDArray[np.int64]) -> None:
+    def _move_empty(self, new: Floats, empty: NDArray[np.int64]) -> None:
         """Centres without rows to the rows farthest from all centres, the lowest of equals; without one they stay."""
         p, squares = self.points, self.squares()
         if len(self.weight):
@@ -276,21 +283,21 @@ class _Work:
             if not squares[row] > 0:
                 break
             new[j] = p.to_standardized(p.X[row])
-            if self.small is not None:
-                np.minimum(squares, _squares(self.small - new[j]), out=squares)
+            if self.scaled_rows is not None:
+                np.minimum(squares, _squares(self.scaled_rows - new[j]), out=squares)
                 continue
-            given = p.X, p.origin, p.scale, new, int(j)
-            parallel_map(partial(_look_at, given, squares), self.parts)
+            arguments = p.X, p.origin, p.scale, new, int(j)
+            parallel_map(partial(_lower_squares, arguments, squares), self.parts)
 
     def squares(self) -> Floats:
         """‖x − c‖² of every row and the centre of its label."""
-        if self.small is not None:
-            return _squares(self.small - self.C[self.label])
+        if self.scaled_rows is not None:
+            return _squares(self.scaled_rows - self.C[self.label])
         p, out = self.points, np.empty(len(self.label))
         parallel_map(lambda t: own_squares(p.X, p.origin, p.scale, self.C, self.label, *t, out), self.parts)
         return out
 
-    def squares_outside(self) -> Floats:
+    def squares_in_original_units(self) -> Floats:
         """The same in the units of X, where they may be beyond all numbers."""
         unit = self.points.scale
         with np.errstate(over="ignore"):
@@ -302,29 +309,29 @@ class _Work:
             W = self.T[:, 1]
             total = float(W.sum())
             mean = (self.S + W[:, None] * self.pivot).sum(axis=0) / total
-            away = self.pivot - mean
-            squares = self.T[:, 0] + 2.0 * (away * self.S).sum(axis=1) + W * (away * away).sum(axis=1)
+            deviation = self.pivot - mean
+            squares = self.T[:, 0] + 2.0 * (deviation * self.S).sum(axis=1) + W * (deviation * deviation).sum(axis=1)
             self._variance = float(squares.sum()) / (total * len(mean))
         return self._variance
 
-    def answer(self, iterations: int, converged: bool) -> Lloyd:
+    def answer(self, iterations: int, converged: bool) -> LloydResult:
         if self.pivot is not self.C:
-            self._add_up()
+            self._sum_clusters()
             self.history[-1] = float(self.T[:, 0].sum())
         unit = self.points.scale
         history = [value / unit / unit for value in self.history]
         centers, labels, mass = self.points.to_original(self.C), self.label.copy(), self.T[:, 1].copy()
-        self.fresh = False
+        self.recompute_sums = False
         self.update()
         self.assign()
         change = (self.history[-2] - self.history[-1]) / unit / unit
-        return Lloyd(centers, labels, history[-1], history, iterations, converged, mass, change)
+        return LloydResult(centers, labels, history[-1], history, iterations, converged, mass, change)
 
 
-def _squares(away: Floats) -> Floats:
+def _squares(deviation: Floats) -> Floats:
     """‖x‖² over the last axis."""
-    return np.asarray((away * away).sum(axis=-1))
+    return np.asarray((deviation * deviation).sum(axis=-1))
 
 
-def _look_at(given: tuple[Any, ...], squares: Floats, ends: tuple[int, int]) -> None:
-    nearer(*given, *ends, squares)
+def _lower_squares(arguments: tuple[Any, ...], squares: Floats, ends: tuple[int, int]) -> None:
+    lower_to_center(*arguments, *ends, squares)

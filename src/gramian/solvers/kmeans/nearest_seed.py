@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import parallel_map, thread_count
-from gramian.solvers.kmeans.assignment import AT_ONCE, LANES, fill
-from gramian.solvers.kmeans.cluster_sums import square_apart
+from gramian.solvers.kmeans.assignment import GROUP, LANES, fill_tile
+from gramian.solvers.kmeans.cluster_sums import squared_distance
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-PANEL = 2048  # rows whose sum is known, so that a row is drawn without a look at the others
-TASK = 4  # panels that are worth a thread
+PANEL_ROWS = 2048  # rows whose sum is known, so that a row is drawn without a look at the others
+MIN_TASK_PANELS = 4  # panels that are worth a thread
 
 
 @dataclass(eq=False)
@@ -30,135 +30,151 @@ class NearestSeed:
     squares: NDArray[np.float32]
     owner: NDArray[np.int32]  # number of the nearest seed
     sums: Floats  # of weight · squares
-    known: int = 0
+    n_known: int = 0
 
     @classmethod
     def on(cls, Z: NDArray[np.float32], weight: Floats, k: int) -> "NearestSeed":
         n = len(Z)
-        sums = np.add.reduceat(weight if len(weight) else np.ones(n), np.arange(0, n, PANEL))
+        sums = np.add.reduceat(weight if len(weight) else np.ones(n), np.arange(0, n, PANEL_ROWS))
         seeds, one = np.zeros((k, Z.shape[1]), dtype=np.float32), np.ones(n, dtype=np.float32)
         return cls(Z, weight, float(sums.sum()), seeds, one, np.zeros(n, dtype=np.int32), sums)
 
     def total(self) -> float:
         return float(self.sums.sum())
 
-    def add_up(self, squares: Floats) -> None:
+    def sum_panels(self, squares: Floats) -> None:
         """The sums of other squares, of double precision."""
         self.sums = np.add.reduceat(
-            squares * self.weight if len(self.weight) else squares, np.arange(0, len(squares), PANEL)
+            squares * self.weight if len(self.weight) else squares, np.arange(0, len(squares), PANEL_ROWS)
         )
 
     def parts(self) -> list[tuple[int, int]]:
         """Panels by threads; sums are kept by panels, so that this may depend on the number of threads."""
-        many = len(self.sums)
-        tasks = min(4 * thread_count(), max(many // TASK, 1))
-        ends = [many * i // tasks for i in range(tasks + 1)]
+        n_panels = len(self.sums)
+        tasks = min(4 * thread_count(), max(n_panels // MIN_TASK_PANELS, 1))
+        ends = [n_panels * i // tasks for i in range(tasks + 1)]
         return list(pairwise(ends))
 
     def rows_of(self, ends: tuple[int, int]) -> tuple[int, int]:
-        return ends[0] * PANEL, min(ends[1] * PANEL, len(self.squares))
+        return ends[0] * PANEL_ROWS, min(ends[1] * PANEL_ROWS, len(self.squares))
 
     def gains(self, new: NDArray[np.float32]) -> Floats:
         """By how much each of the new seeds would lower the sum."""
-        if self._small(new):
-            less = np.maximum(self.squares[:, None] - self._apart(new), 0.0)
-            return np.asarray((self.weight[:, None] * less if len(self.weight) else less).sum(axis=0, dtype=np.float64))
-        found = np.zeros((len(self.sums), -(-len(new) // AT_ONCE) * AT_ONCE))
-        given = self.Z.view(np.complex128), self.weight, _fours(new), self._limit(new), self.squares, self.owner, found
-        parallel_map(lambda t: _gains(*given, *t), self.parts())
-        return np.asarray(found.sum(axis=0)[: len(new)])
+        if self._is_small(new):
+            decrease = np.maximum(self.squares[:, None] - self._squared_distances(new), 0.0)
+            return np.asarray(
+                (self.weight[:, None] * decrease if len(self.weight) else decrease).sum(axis=0, dtype=np.float64)
+            )
+        sums = np.zeros((len(self.sums), -(-len(new) // GROUP) * GROUP))
+        arguments = (
+            self.Z.view(np.complex128),
+            self.weight,
+            _padded_to_groups(new),
+            self._skip_limits(new),
+            self.squares,
+            self.owner,
+            sums,
+        )
+        parallel_map(lambda t: _gains(*arguments, *t), self.parts())
+        return np.asarray(sums.sum(axis=0)[: len(new)])
 
-    def look(self, count: int) -> None:
+    def update(self, count: int) -> None:
         """The rows look at the seeds up to `count` that they do not know."""
-        new = self.seeds[self.known : count]
-        if self._small(new):
-            away = self._apart(new)
-            owner = away.argmin(axis=1)
-            least = away[np.arange(len(owner)), owner]
-            nearer = (least < self.squares) if self.known else np.ones(len(owner), dtype=bool)
-            self.squares[nearer], self.owner[nearer] = least[nearer], self.known + owner[nearer]
-            self.add_up(self.squares.astype(np.float64))
-            self.known = count
+        new = self.seeds[self.n_known : count]
+        if self._is_small(new):
+            squares = self._squared_distances(new)
+            owner = squares.argmin(axis=1)
+            smallest = squares[np.arange(len(owner)), owner]
+            nearer = (smallest < self.squares) if self.n_known else np.ones(len(owner), dtype=bool)
+            self.squares[nearer], self.owner[nearer] = smallest[nearer], self.n_known + owner[nearer]
+            self.sum_panels(self.squares.astype(np.float64))
+            self.n_known = count
         elif len(new):
-            given = self.Z.view(np.complex128), self.weight, _fours(new), self.known, self._limit(new)
-            parallel_map(lambda t: _nearer(*given, self.squares, self.owner, self.sums, *t), self.parts())
-            self.known = count
+            arguments = (
+                self.Z.view(np.complex128),
+                self.weight,
+                _padded_to_groups(new),
+                self.n_known,
+                self._skip_limits(new),
+            )
+            parallel_map(lambda t: _update_nearest(*arguments, self.squares, self.owner, self.sums, *t), self.parts())
+            self.n_known = count
 
-    def _small(self, new: NDArray[np.float32]) -> bool:
+    def _is_small(self, new: NDArray[np.float32]) -> bool:
         return is_small(self.Z.size * len(new))
 
-    def _apart(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _squared_distances(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
         """Squared distances of all rows to some seeds."""
-        away = self.Z[:, None] - new
-        away *= away
-        return np.asarray(away.sum(axis=2))
+        deviation = self.Z[:, None] - new
+        deviation *= deviation
+        return np.asarray(deviation.sum(axis=2))
 
-    def still(self, rows: Index, count: int) -> Floats:
+    def remaining_shares(self, rows: Index, count: int) -> Floats:
         """What is left of the squares of some rows after a look at all seeds, as a share of what is known."""
-        away = self.Z[rows][:, None].astype(np.float64) - self.seeds[self.known : count]
+        deviation = self.Z[rows][:, None].astype(np.float64) - self.seeds[self.n_known : count]
         squares = self.squares[rows]
-        return np.asarray(np.minimum((away * away).sum(axis=2).min(axis=1), squares) / squares)
+        return np.asarray(np.minimum((deviation * deviation).sum(axis=2).min(axis=1), squares) / squares)
 
-    def _limit(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _skip_limits(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
         """A quarter of the squared distance from each known seed to the nearest new one, rounded down."""
-        if not self.known:
+        if not self.n_known:
             return np.full(1, -1.0, dtype=np.float32)
-        away = self.seeds[: self.known, None] - new
-        return np.asarray(0.2499 * np.einsum("ijk,ijk->ij", away, away).min(axis=1), dtype=np.float32)
+        deviation = self.seeds[: self.n_known, None] - new
+        return np.asarray(0.2499 * np.einsum("ijk,ijk->ij", deviation, deviation).min(axis=1), dtype=np.float32)
 
 
-def drawn(squares: Any, weight: Floats, sums: Floats, count: int, rng: np.random.Generator) -> Index:
+def draw_rows(squares: Any, weight: Floats, sums: Floats, count: int, rng: np.random.Generator) -> Index:
     """Rows with a probability that is their share of Σ weight · squares, whose sums by panels are known."""
     until = np.cumsum(sums)
     places = rng.random(count) * until[-1]
     panels = np.minimum(np.searchsorted(until, places, side="right"), np.flatnonzero(sums > 0)[-1])
     rows = np.empty(count, dtype=np.int64)
     for m, (panel, place) in enumerate(zip(panels, places, strict=True)):
-        part = slice(panel * PANEL, (panel + 1) * PANEL)
+        part = slice(panel * PANEL_ROWS, (panel + 1) * PANEL_ROWS)
         shares = squares[part] * weight[part] if len(weight) else squares[part]
         shares = np.cumsum(shares, dtype=np.float64)
-        inside = (place - (until[panel] - sums[panel])) / sums[panel] * shares[-1]
-        row = int(np.searchsorted(shares, inside, side="right"))
-        rows[m] = panel * PANEL + (row if row < len(shares) else np.searchsorted(shares, shares[-1]))
+        target = (place - (until[panel] - sums[panel])) / sums[panel] * shares[-1]
+        row = int(np.searchsorted(shares, target, side="right"))
+        rows[m] = panel * PANEL_ROWS + (row if row < len(shares) else np.searchsorted(shares, shares[-1]))
     return rows
 
 
-def _fours(new: NDArray[np.float32]) -> NDArray[np.float32]:
+def _padded_to_groups(new: NDArray[np.float32]) -> NDArray[np.float32]:
     """A multiple of four seeds: the last again."""
-    return new[np.minimum(np.arange(-(-len(new) // AT_ONCE) * AT_ONCE), len(new) - 1)]
+    return new[np.minimum(np.arange(-(-len(new) // GROUP) * GROUP), len(new) - 1)]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _gains(
-    fours: Any, weight: Any, new: Any, limit: Any, squares: Any, owner: Any, found: Any, first: int, last: int
+    fours: Any, weight: Any, new: Any, limit: Any, squares: Any, owner: Any, sums: Any, first: int, last: int
 ) -> None:  # pragma: no cover - compiled
     """Σ w max(squares − ‖z − new‖², 0) by panels, for four new ones at a time."""
     d, zero = new.shape[1], np.float32(0.0)
-    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
     spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
     singles = spare.view(np.float32)
-    rows, doubt = np.empty(PANEL + LANES, dtype=np.int64), np.empty(PANEL, dtype=np.uint8)
+    rows, doubt = np.empty(PANEL_ROWS + LANES, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
     now, w = np.zeros(LANES, dtype=np.float32), np.ones(LANES, dtype=np.float32)
     gain = np.empty(len(new) * LANES, dtype=np.float32)
     for panel in range(first, last):
-        start = panel * PANEL
-        width = min(PANEL, len(squares) - start)
+        start = panel * PANEL_ROWS
+        width = min(PANEL_ROWS, len(squares) - start)
         count = _undecided(squares[start : start + width], owner[start : start + width], limit, doubt, start, rows)
         for i in range(len(gain)):
             gain[i] = zero
         for tail in range(0, count, LANES):
-            many = min(LANES, count - tail)
-            fill(tile, spare, singles, fours, rows, tail, many)
-            for i in range(many):
+            n_points = min(LANES, count - tail)
+            fill_tile(tile, spare, singles, fours, rows, tail, n_points)
+            for i in range(n_points):
                 now[i] = squares[rows[tail + i]]
-            for i in range(many, LANES):
+            for i in range(n_points, LANES):
                 now[i] = zero
             if len(weight):
-                for i in range(many):
+                for i in range(n_points):
                     w[i] = np.float32(weight[rows[tail + i]])
-            for j in range(0, len(new), AT_ONCE):
+            for j in range(0, len(new), GROUP):
                 _squares_of_four(tile, new, j, d, s)
-                for q in range(AT_ONCE):
+                for q in range(GROUP):
                     g, t = gain[(j + q) * LANES : (j + q + 1) * LANES], s[q * LANES : (q + 1) * LANES]
                     for i in range(LANES):
                         less = now[i] - t[i]
@@ -168,7 +184,7 @@ def _gains(
             total = 0.0
             for i in range(LANES):
                 total += gain[j * LANES + i]
-            found[panel, j] = total
+            sums[panel, j] = total
 
 
 @njit(cache=True, nogil=True)
@@ -188,14 +204,14 @@ def _undecided(
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _squares_of_four(tile: Any, C: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
     """s = ‖z − c‖² of four from j on; the four rows of s and of the tile are LANES apart."""
-    for c in range(0, d, AT_ONCE):
+    for c in range(0, d, GROUP):
         a0, a1, a2, a3 = C[j, c], C[j, c + 1], C[j, c + 2], C[j, c + 3]
         b0, b1, b2, b3 = C[j + 1, c], C[j + 1, c + 1], C[j + 1, c + 2], C[j + 1, c + 3]
         e0, e1, e2, e3 = C[j + 2, c], C[j + 2, c + 1], C[j + 2, c + 2], C[j + 2, c + 3]
         f0, f1, f2, f3 = C[j + 3, c], C[j + 3, c + 1], C[j + 3, c + 2], C[j + 3, c + 3]
-        t = tile[c * LANES : (c + AT_ONCE) * LANES]
+        t = tile[c * LANES : (c + GROUP) * LANES]
         if c == 0:
-            for i in range(AT_ONCE * LANES):
+            for i in range(GROUP * LANES):
                 s[i] = np.float32(0.0)
         for i in range(LANES):
             z0, z1, z2, z3 = t[i], t[i + LANES], t[i + 2 * LANES], t[i + 3 * LANES]
@@ -207,33 +223,33 @@ def _squares_of_four(tile: Any, C: Any, j: int, d: int, s: Any) -> None:  # prag
 
 
 @njit(cache=True, nogil=True)
-def _nearer(
+def _update_nearest(
     fours: Any, weight: Any, new: Any, number: int, limit: Any, squares: Any, owner: Any, sums: Any,
     first: int, last: int,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
     """The least of `squares` and the squared distances to new seeds, numbered from `number` on; sums of panels."""
     d = new.shape[1]
-    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(AT_ONCE * LANES, dtype=np.float32)
+    tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
     spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
     singles = spare.view(np.float32)
-    rows, doubt = np.empty(PANEL, dtype=np.int64), np.empty(PANEL, dtype=np.uint8)
+    rows, doubt = np.empty(PANEL_ROWS, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
     best, index = np.zeros(LANES, dtype=np.float32), np.zeros(LANES, dtype=np.int32)
     for panel in range(first, last):
-        start = panel * PANEL
-        stop = min(start + PANEL, len(squares))
+        start = panel * PANEL_ROWS
+        stop = min(start + PANEL_ROWS, len(squares))
         if number == 0:
             for i in range(start, stop):
                 squares[i] = np.float32(3e38)
         count = _undecided(squares[start:stop], owner[start:stop], limit, doubt, start, rows)
         for tail in range(0, count, LANES):
             many = min(LANES, count - tail)
-            fill(tile, spare, singles, fours, rows, tail, many)
+            fill_tile(tile, spare, singles, fours, rows, tail, many)
             for i in range(many):
                 best[i] = squares[rows[tail + i]]
                 index[i] = owner[rows[tail + i]]
-            for j in range(0, len(new), AT_ONCE):
+            for j in range(0, len(new), GROUP):
                 _squares_of_four(tile, new, j, d, s)
-                for q in range(AT_ONCE):
+                for q in range(GROUP):
                     t, name = s[q * LANES : (q + 1) * LANES], np.int32(number + j + q)
                     for i in range(LANES):
                         v, b, a = t[i], best[i], index[i]
@@ -242,11 +258,11 @@ def _nearer(
             for i in range(many):
                 squares[rows[tail + i]] = best[i]
                 owner[rows[tail + i]] = index[i]
-        sums[panel] = _sum(squares[start:stop], weight[start:stop])
+        sums[panel] = _weighted_sum(squares[start:stop], weight[start:stop])
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _sum(squares: Any, weight: Any) -> float:  # pragma: no cover - compiled
+def _weighted_sum(squares: Any, weight: Any) -> float:  # pragma: no cover - compiled
     total = 0.0
     if len(weight):
         for i in range(len(squares)):
@@ -258,14 +274,14 @@ def _sum(squares: Any, weight: Any) -> float:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def gains_exactly(
-    X: Any, weight: Any, origin: Any, scale: float, new: Any, squares: Any, found: Any, first: int, last: int
+def gains_in_double(
+    X: Any, weight: Any, origin: Any, scale: float, new: Any, squares: Any, sums: Any, first: int, last: int
 ) -> None:  # pragma: no cover - compiled
     """Σ w max(squares − ‖x − new‖², 0) by panels, in double precision."""
     for panel in range(first, last):
         for j in range(len(new)):
             total = 0.0
-            for i in range(panel * PANEL, min((panel + 1) * PANEL, len(squares))):
+            for i in range(panel * PANEL_ROWS, min((panel + 1) * PANEL_ROWS, len(squares))):
                 w = weight[i] if len(weight) else 1.0
-                total += w * max(squares[i] - square_apart(X, i, origin, scale, new, j), 0.0)
-            found[panel, j] = total
+                total += w * max(squares[i] - squared_distance(X, i, origin, scale, new, j), 0.0)
+            sums[panel, j] = total

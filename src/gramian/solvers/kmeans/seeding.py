@@ -7,18 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.kmeans.cluster_sums import nearer
-from gramian.solvers.kmeans.lloyd import lloyd, own
-from gramian.solvers.kmeans.nearest_seed import NearestSeed, drawn, gains_exactly
-from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.cluster_sums import lower_to_center
+from gramian.solvers.kmeans.lloyd import lloyd, own_squared_distances
+from gramian.solvers.kmeans.nearest_seed import NearestSeed, draw_rows, gains_in_double
+from gramian.solvers.kmeans.points import ScaledPoints
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-SAMPLE, SAMPLE_A_CENTER = 2**14, 64  # rows on which candidates are compared
-PENDING = 8  # rows drawn that all others may not know yet
-STALE = 0.6  # of the sum is left, and all rows look at those drawn since
-PATIENCE = 64  # refusals before they do
-LEAST = 2.0**-40  # of the squared spread, a coordinate: below, distances are computed in double precision
+MIN_SAMPLE, SAMPLE_PER_CENTER = 2**14, 64  # rows on which candidates are compared
+MAX_PENDING = 8  # rows drawn that all others may not know yet
+MIN_REMAINING_SHARE = 0.6  # of the sum is left, and all rows look at those drawn since
+MAX_REFUSALS = 64  # refusals before they do
+MIN_SINGLE_SQUARE = 2.0**-40  # of the squared spread, a coordinate: below, distances are computed in double precision
 
 
 def plus_plus(
@@ -42,14 +42,14 @@ def plus_plus(
     """
     candidates = 4 + int(2.0 * np.log(k)) if candidates is None else candidates
     with single_threaded_blas():
-        state = _Drawn.on(X, weight, k, max(SAMPLE, SAMPLE_A_CENTER * k), rng)
-        state.take(int(state.draw(1, rng)[0]))
+        state = _SeedSearch.on(X, weight, k, max(MIN_SAMPLE, SAMPLE_PER_CENTER * k), rng)
+        state.add(int(state.draw(1, rng)[0]))
         while state.count < k:
-            if not state.left():
+            if not state.has_remaining():
                 state.fill_up(rng)
                 break
             rows = np.unique(state.draw(candidates, rng))
-            state.take(int(rows[np.argmax(state.gains(rows))] if len(rows) > 1 else rows[0]))
+            state.add(int(rows[np.argmax(state.gains(rows))] if len(rows) > 1 else rows[0]))
         return state.rows
 
 
@@ -64,18 +64,18 @@ def farthest(X: Any, weight: Floats | None, k: int) -> Index:
     [3, 0, 2]
     """
     with single_threaded_blas():
-        points = Points.of(X)
+        points = ScaledPoints.of(X)
         w = np.ones(len(points.Z)) if weight is None else weight
         mean = lloyd(points, w / np.max(w), points.X[:1].astype(np.float64), max_iter=1).centers
-        state = _Drawn.on(points, weight, k, 0)
-        state.take(_farthest(own(points, mean, 0), w)[0])
+        state = _SeedSearch.on(points, weight, k, 0)
+        state.add(_farthest(own_squared_distances(points, mean, 0), w)[0])
         state.to_double()
         while state.count < k:
             row, square = _farthest(state.exact, w)
             if not square > 0:
                 state.fill_up()
                 break
-            state.take(row)
+            state.add(row)
         return state.rows
 
 
@@ -101,109 +101,113 @@ def by_weight(weight: Floats, k: int, rng: np.random.Generator) -> Index:
 
 
 @dataclass(eq=False)
-class _Drawn:
+class _SeedSearch:
     """The rows drawn so far, and how far all rows, or a sample that knows all of them, are from the nearest."""
 
-    points: Points
+    points: ScaledPoints
     weight: Floats
     rows: Index
     all: NearestSeed
     sample: NearestSeed
     count: int = 0
-    fresh: float = 0.0  # the sum over the sample when all rows last looked at those drawn
+    sum_at_flush: float = 0.0  # the sum over the sample when all rows last looked at those drawn
     exact: Floats = field(default_factory=lambda: np.empty(0))  # squares in double precision, once they are needed
 
     @classmethod
-    def on(cls, X: Any, weight: Floats | None, k: int, sample: int, rng: np.random.Generator | None = None) -> "_Drawn":
-        points = Points.of(X)
+    def on(
+        cls, X: Any, weight: Floats | None, k: int, sample: int, rng: np.random.Generator | None = None
+    ) -> "_SeedSearch":
+        points = ScaledPoints.of(X)
         n = len(points.Z)
         w = np.empty(0) if weight is None else np.ascontiguousarray(weight / np.max(weight), dtype=np.float64)
-        every = some = NearestSeed.on(points.Z, w, k)
+        full = sampled = NearestSeed.on(points.Z, w, k)
         if rng is not None and sample < n // 2:
             chosen = np.sort(rng.choice(n, sample, replace=False, shuffle=False))
-            some = NearestSeed.on(points.Z[chosen], w[chosen] if len(w) else w, k)
-        return cls(points, w, np.zeros(k, dtype=np.int64), every, some)
+            sampled = NearestSeed.on(points.Z[chosen], w[chosen] if len(w) else w, k)
+        return cls(points, w, np.zeros(k, dtype=np.int64), full, sampled)
 
-    def left(self) -> bool:
+    def has_remaining(self) -> bool:
         """Whether there is a row that is not equal to one drawn; in double precision where single does not tell."""
         if len(self.exact):
             return bool(self.all.total() > 0)
-        least = LEAST * self.points.Z.shape[1] * self.all.weights / len(self.all.squares)
-        if self.sample.total() <= least * len(self.sample.squares):
+        bound = MIN_SINGLE_SQUARE * self.points.Z.shape[1] * self.all.weights / len(self.all.squares)
+        if self.sample.total() <= bound * len(self.sample.squares):
             self._flush()
-            if self.all.total() <= least * len(self.all.squares):
+            if self.all.total() <= bound * len(self.all.squares):
                 self.to_double()
         return bool(self.all.total() > 0)
 
     def draw(self, count: int, rng: np.random.Generator) -> Index:
         """Rows with a probability that is their share of the sum."""
-        if len(self.exact) or self.all.known == self.count:
-            return drawn(self.exact if len(self.exact) else self.all.squares, self.weight, self.all.sums, count, rng)
-        kept: list[int] = []
+        if len(self.exact) or self.all.n_known == self.count:
+            return draw_rows(
+                self.exact if len(self.exact) else self.all.squares, self.weight, self.all.sums, count, rng
+            )
+        rows_accepted: list[int] = []
         refused = 0
-        while len(kept) < count:
-            if refused > PATIENCE:
+        while len(rows_accepted) < count:
+            if refused > MAX_REFUSALS:
                 self._flush()
-                return np.append(np.asarray(kept, dtype=np.int64), self.draw(count - len(kept), rng))
-            rows = drawn(self.all.squares, self.weight, self.all.sums, count - len(kept), rng)
-            share = self.all.still(rows, self.count)
-            good = rng.random(len(rows)) < share
-            kept.extend(rows[good].tolist())
-            refused += int((~good).sum())
-        return np.asarray(kept, dtype=np.int64)
+                return np.append(np.asarray(rows_accepted, dtype=np.int64), self.draw(count - len(rows_accepted), rng))
+            rows = draw_rows(self.all.squares, self.weight, self.all.sums, count - len(rows_accepted), rng)
+            share = self.all.remaining_shares(rows, self.count)
+            accepted = rng.random(len(rows)) < share
+            rows_accepted.extend(rows[accepted].tolist())
+            refused += int((~accepted).sum())
+        return np.asarray(rows_accepted, dtype=np.int64)
 
     def gains(self, rows: Index) -> Floats:
         """By how much each of the rows would lower the sum."""
         if not len(self.exact):
             return self.sample.gains(self.points.Z[rows])
-        p, centers = self.points, self._inside(rows)
-        found = np.zeros((len(self.all.sums), len(rows)))
-        given = p.X, self.weight, p.origin, p.scale, centers, self.exact, found
-        parallel_map(lambda t: gains_exactly(*given, *t), self.all.parts())
-        return np.asarray(found.sum(axis=0))
+        p, centers = self.points, self._standardized(rows)
+        sums = np.zeros((len(self.all.sums), len(rows)))
+        arguments = p.X, self.weight, p.origin, p.scale, centers, self.exact, sums
+        parallel_map(lambda t: gains_in_double(*arguments, *t), self.all.parts())
+        return np.asarray(sums.sum(axis=0))
 
-    def take(self, row: int) -> None:
+    def add(self, row: int) -> None:
         """One more row; the others look at it now, or later with the next ones."""
         self.rows[self.count] = row
         for seeds in (self.all, self.sample):
             seeds.seeds[self.count] = self.points.Z[row]
         self.count += 1
         if len(self.exact):
-            self._look(self.count - 1)
+            self._update_exact(self.count - 1)
             return
-        self.sample.look(self.count)
-        waiting = self.count - self.all.known
-        if waiting >= PENDING or self.count <= 2 or self.sample.total() < STALE * self.fresh:
+        self.sample.update(self.count)
+        n_pending = self.count - self.all.n_known
+        if n_pending >= MAX_PENDING or self.count <= 2 or self.sample.total() < MIN_REMAINING_SHARE * self.sum_at_flush:
             self._flush()
 
     def _flush(self) -> None:
-        self.all.look(self.count)
-        self.fresh = self.sample.total()
+        self.all.update(self.count)
+        self.sum_at_flush = self.sample.total()
 
     def to_double(self) -> None:
         """What is left is as small as the rounding of single precision."""
         self.exact = np.full(len(self.points.X), np.inf)
-        self._look(0)
+        self._update_exact(0)
 
-    def _look(self, first: int) -> None:
-        p, exact, centers = self.points, self.exact, self._inside(self.rows[first : self.count])
+    def _update_exact(self, first: int) -> None:
+        p, exact, centers = self.points, self.exact, self._standardized(self.rows[first : self.count])
 
         def part(ends: tuple[int, int]) -> None:
             for j in range(len(centers)):
-                nearer(p.X, p.origin, p.scale, centers, j, *self.all.rows_of(ends), exact)
+                lower_to_center(p.X, p.origin, p.scale, centers, j, *self.all.rows_of(ends), exact)
 
         parallel_map(part, self.all.parts())
-        self.all.add_up(exact)
+        self.all.sum_panels(exact)
 
-    def _inside(self, rows: Index) -> Floats:
+    def _standardized(self, rows: Index) -> Floats:
         return self.points.to_standardized(self.points.X[rows].astype(np.float64))
 
     def fill_up(self, rng: np.random.Generator | None = None) -> None:
         """All rows are equal to one drawn before: any others, and those drawn again where there are no others."""
         weight = self.weight if len(self.weight) else np.ones(len(self.points.X))
-        left = np.setdiff1d(np.flatnonzero(weight > 0), self.rows[: self.count])
+        unused = np.setdiff1d(np.flatnonzero(weight > 0), self.rows[: self.count])
         need = len(self.rows) - self.count
-        more = (left if rng is None else rng.permutation(left))[:need]
-        again = self.rows[np.arange(need - len(more)) % self.count]
-        self.rows[self.count :] = np.concatenate([more, again])
+        added = (unused if rng is None else rng.permutation(unused))[:need]
+        repeated = self.rows[np.arange(need - len(added)) % self.count]
+        self.rows[self.count :] = np.concatenate([added, repeated])
         self.count = len(self.rows)

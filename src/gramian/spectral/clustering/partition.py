@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import deadline
-from gramian.solvers.kmeans.lloyd import Lloyd, lloyd, nearest
-from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.lloyd import LloydResult, lloyd, nearest_centers
+from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import plus_plus
 from gramian.spectral.embedding.classical import power_of_two
 
@@ -60,8 +60,8 @@ def k_means(H: Floats, weight: Floats, first: Ints, n_init: int, rng: np.random.
     """
     unit = ROUNDING * power_of_two(float(np.abs(H).max(initial=0.0)))
     H = np.rint(H / unit) * unit
-    points, k = Points.of(H), H.shape[1]
-    best: Lloyd | None = None
+    points, k = ScaledPoints.of(H), H.shape[1]
+    best: LloydResult | None = None
     for trial in range(n_init):
         if trial and deadline.passed():
             break
@@ -80,6 +80,6 @@ def _means(H: Floats, weight: Floats, labels: Ints, k: int) -> Floats:
     centers = Z.T @ H / np.maximum(Z.sum(axis=0), 1e-300)[:, None]
     empty = np.setdiff1d(np.arange(k), there)
     if empty.size:
-        away = nearest(H, centers[there])[1]
+        away = nearest_centers(H, centers[there])[1]
         centers[empty] = H[np.argsort(-away, kind="stable")[: len(empty)]]
     return np.asarray(centers)

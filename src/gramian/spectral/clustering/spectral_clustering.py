@@ -22,7 +22,7 @@ from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.rows.refusals import no_table
 from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.kmeans.lloyd import nearest as nearest_center
+from gramian.solvers.kmeans.lloyd import nearest_centers as nearest_center
 from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.clustering.relaxation import Relaxation

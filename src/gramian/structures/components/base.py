@@ -1,4 +1,4 @@
-"""`Structure`: how far a row is from it, and how it is refitted to weighted rows. All clustering is made of these."""
+"""`Structure`: the loss of every row and the refit to weighted rows; every clustering is an alternation over these."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -12,82 +12,121 @@ from numpy.typing import NDArray
 from gramian._core.fitted.charted import Drawn
 from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan
-from gramian.structures.loop.multipass import PassRequest, answered
+from gramian.structures.components.geometry import Geometry
+from gramian.structures.loop.multipass import BlockStatistic, PassRequest, run_request
 
 Floats = NDArray[np.float64]
-SMALLEST, LARGEST = 1e-150, 1e152  # numbers, the squares of which are added up with all their digits
+MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-150, 1e152  # of the numbers whose squares are summed without under- or overflow
 
 
 class Structure(Drawn, ABC):
-    """One structure for one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
+    """The model of one cluster: a point, line, circle, density …; a dataclass whose fields are its parameters.
 
-    A new one says `loss`, `gather` and `_learn`; the loop of every clustering is then derived. One that no single pass
-    determines says in `learning` which sums it needs. What is learned ends in an underscore.
+    A subclass defines `loss`, `statistics`, `_update`, `moved_to` and `n_parameters`; the loop, the restarts, the
+    choice of k, the charts and the checks are derived. Where one pass over the rows does not determine the refit,
+    `pass_requests` asks for further sums. The class attributes are traits: other modules read them, never the class.
     """
 
-    density: ClassVar[bool] = False  # its loss is −log of a density
-    power: ClassVar[int] = 2  # of the distance, in the loss
+    density: ClassVar[bool] = False  # the loss is −log density, not a power of the distance
+    power: ClassVar[int] = 2  # of the distance in the loss
+    is_point: ClassVar[bool] = False  # its position is all that it learns
+    is_mean: ClassVar[bool] = False  # a point refitted to the mean: Lloyd's algorithm applies
+    scale_free: ClassVar[bool] = False  # the loss stays the same when all rows are multiplied by a positive number
     takes_sparse: ClassVar[bool] = False
     takes_missing: ClassVar[bool] = False
-    grows: ClassVar[str] = "sample"  # a first fit is to a few rows, or to a "part" that k-means found
+    initialized_by: ClassVar[str] = "sample"  # fitted first to a "sample" of few rows, or to a "part" found by k-means
+    location_attribute: ClassVar[str] = "center_"  # the fitted attribute (d,) that places it
+    noun: ClassVar[tuple[str, str]] = ("structure", "structures")
+    chart_kind: ClassVar[str | None] = "structure"  # None where it has no place among the columns
 
-    # what a structure says
+    # what a subclass defines
 
     @abstractmethod
     def loss(self, X: Any) -> Floats:
-        """What the loop minimises for every row: the squared distance, or −log density."""
+        """The term of every row in the objective: the distance to the power `power`, or −log density."""
 
     @abstractmethod
-    def gather(self, X: Any, weight: Floats) -> Any:
-        """What a pass adds up to refit it: anything with `+`."""
+    def statistics(self, X: Any, weight: Floats) -> Any:
+        """The sufficient statistics of a block for the refit: anything with `+`."""
 
     @abstractmethod
-    def _learn(self, summary: Any) -> None:
-        """Set what is learned from a summary; never worse on its rows than what was learned before."""
+    def _update(self, estimate: Any) -> None:
+        """Set the fitted attributes from what `pass_requests` returns; the loss never rises on the same rows."""
 
     @abstractmethod
-    def through(self, x: Floats) -> "Structure":
-        """The same structure moved so that x lies on it."""
+    def moved_to(self, x: Floats) -> "Structure":
+        """A copy translated so that x lies on it."""
 
     @abstractmethod
-    def parameters(self, d: int) -> int:
-        """Free numbers of it in d dimensions."""
+    def n_parameters(self, d: int) -> int:
+        """Free parameters in d dimensions."""
+
+    def n_shared_parameters(self, d: int) -> int:
+        """Free parameters in d dimensions that all structures of this kind in a model share."""
+        return 0
 
     def codimension(self, d: int) -> int:
-        """Directions in which rows can lie off it."""
+        """Dimensions orthogonal to it, in which rows have noise."""
         return d
 
-    def least(self, d: int) -> int:
+    def min_rows(self, d: int) -> int:
         """Rows that determine it."""
         return 1
 
     def check(self, d: int) -> None:
         """Raise where its parameters do not fit d columns."""
 
-    def prepared(self, spread: Floats) -> "Structure":
-        """A copy that knows the standard deviation of each column of the data it is one of several structures of."""
+    def with_column_scales(self, scales: Floats) -> "Structure":
+        """A copy that knows the standard deviation of each column of the data of the model."""
         return copy(self)
 
-    def together(self, summaries: list[Any]) -> list[Any]:
-        """Summaries of all structures of this kind in a model, where they share something."""
-        return summaries
+    def pooled(self, totals: list[Any]) -> list[Any]:
+        """The statistics of all structures of this kind in a model, after those parameters they share are pooled."""
+        return totals
 
-    def fused(self, state: Any, loop: Any) -> Any:
-        """A pass over a block for all structures of a soft state at once, where that is faster; else None."""
+    def fused_pass(self, state: Any, loop: Any) -> Any:
+        """A compiled E-step over a block for all structures of a soft state at once, where there is one; else None."""
         return None
 
-    def learning(self, passes: int | None = None) -> PassRequest[Any]:
-        """Ask for sums over its rows and return what `_learn` takes: the first question is always `gather`.
+    def pass_requests(self, max_passes: int | None = None) -> PassRequest[Any]:
+        """Request sums over its rows, one pass each, and return what `_update` takes; the first is `statistics`.
 
-        `passes` are the most it should ask for where it would be refitted again; None is until nothing changes.
+        `max_passes` bounds the passes of a refit within a loop, which will be repeated; None is until convergence.
         """
-        return (yield self.gather)
+        return (yield self.statistics)
 
-    def sketch(self, X: Any, weight: Floats) -> Self:
-        """A first, rough fit to a few rows."""
+    def rough_fit(self, X: Any, weight: Floats) -> Self:
+        """A cheap first fit to a few rows."""
         return self.fitted_to(X, weight)
 
+    def loss_unit(self, variance: float) -> float:
+        """The size of the loss of rows of this variance, in which tolerances of the loop are measured."""
+        return 1.0 if self.scale_free else float(variance ** (0.5 * self.power))
+
+    @property
+    def n_floored_directions(self) -> int:
+        """Directions whose variance was raised to the least that its parameters allow."""
+        return 0
+
+    def geometry(self) -> Geometry | None:
+        """What a chart draws; None where it has no place among the columns."""
+        return Geometry(self.location)
+
+    def measures(self) -> dict[str, Any]:
+        """Fitted quantities by name, for the subtitle of its chart."""
+        return {self.location_attribute.rstrip("_").replace("center", "centre"): self.location}
+
     # what is derived
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has been fitted."""
+        return self.location_attribute in vars(self)
+
+    @property
+    def location(self) -> Floats:
+        """The point (d,) that places it: its centre, or its mean."""
+        return np.asarray(vars(self)[self.location_attribute], dtype=np.float64)
 
     def fit(self, X: Any, sample_weight: Any = None) -> Self:
         """Fit it alone to all rows.
@@ -99,47 +138,44 @@ class Structure(Drawn, ABC):
             Weights are counts.
         """
         rows = X if isinstance(X, Rows) else scan(X, sample_weight=sample_weight)
-        if rows.is_sparse and not self.takes_sparse:
-            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
-        self.refuse(rows)
+        self._validate_rows(rows)
         self.check(rows.d)
+        vars(self).pop(self.location_attribute, None)  # an earlier fit is no start
         self._fit_alone(rows)
         return self
 
-    def refuse(self, rows: Rows) -> None:
-        """Raise where numbers are infinite or too large or small, or missing where it cannot do without them."""
+    def _validate_rows(self, rows: Rows) -> None:
+        """Raise where rows are sparse or hold missing, infinite or extreme numbers that it cannot take."""
+        if rows.is_sparse and not self.takes_sparse:
+            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
         refuse_unusable(rows, self.takes_missing)
 
     def _fit_alone(self, rows: Rows) -> None:
-        def ask(question: Any) -> Any:
-            return rows.sum(lambda block: question(dense(block.X), weights(block)))
+        self._update(run_request(self.pass_requests(), total_over(rows)))
 
-        self._learn(answered(self.learning(), ask))
-
-    def fitted_to(self, X: Any, weight: Floats, passes: int | None = None) -> Self:
+    def fitted_to(self, X: Any, weight: Floats, max_passes: int | None = None) -> Self:
         """A copy that is fitted to rows in memory."""
-        return self.refitted(answered(self.learning(passes), lambda question: question(X, weight)))
+        return self.refitted(run_request(self.pass_requests(max_passes), lambda statistic: statistic(X, weight)))
 
-    def refitted(self, summary: Any) -> Self:
-        """A copy that is fitted to what `learning` returned."""
-        found = copy(self)
-        found._learn(summary)
-        return found
+    def refitted(self, estimate: Any) -> Self:
+        """A copy that is updated by what `pass_requests` returned."""
+        other = copy(self)
+        other._update(estimate)
+        return other
 
-    def _each(self, X: Any, f: Any) -> Floats:
-        """f of new rows, block by block, after they are checked."""
-        if not hasattr(self, self._learned):
+    def _require_fitted(self) -> None:
+        if not self.is_fitted:
             raise ValueError(f"{self!r} is not fitted yet: call fit first.")
+
+    def _map_rows(self, X: Any, f: Any) -> Floats:
+        """f of new rows, block by block, after they are validated."""
+        self._require_fitted()
         rows = X if isinstance(X, Rows) else scan(X)
-        if rows.is_sparse and not self.takes_sparse:
-            raise TypeError(f"{self!r} needs dense rows, and X is a sparse matrix: give X.toarray().")
-        self.refuse(rows)
-        d = len(getattr(self, self._learned))
+        self._validate_rows(rows)
+        d = len(self.location)
         if rows.d != d:
             raise ValueError(f"X has {rows.d} columns, and {self!r} was fitted to {d}.")
         return np.concatenate(rows.sum(lambda block: [f(dense(block.X))]))
-
-    _learned: ClassVar[str] = "center_"
 
     def chart(
         self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
@@ -156,74 +192,130 @@ class Structure(Drawn, ABC):
             Weights are counts.
         theme : "light" or "dark"
         """
-        if not hasattr(self, self._learned):
-            raise ValueError(f"{self!r} is not fitted yet: call fit first.")
+        self._require_fitted()
         return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)
 
     def distance(self, X: Any) -> Floats:
         """Euclidean distance of every row, orthogonal to the structure."""
-        return np.sqrt(self._each(X, self._squares))
+        return np.sqrt(self._map_rows(X, self._squared_distances))
 
-    def _squares(self, X: Any) -> Floats:
+    def _squared_distances(self, X: Any) -> Floats:
         return self.loss(X)
 
 
+class Density(Structure):
+    """A structure whose loss is −log of a probability density with mean `mean_`; k-means finds its first rows."""
+
+    density: ClassVar[bool] = True
+    initialized_by: ClassVar[str] = "part"
+    location_attribute: ClassVar[str] = "mean_"
+    mean_: Floats
+    regularized_: int
+    _unit: Floats  # the standard deviation of each column
+
+    @abstractmethod
+    def scatter_matrix(self) -> Floats:
+        """The (d, d) matrix whose ellipsoids are the contours of the density."""
+
+    def sampled(self, noise: Floats, rng: np.random.Generator) -> Floats:
+        """Rows of the density from rows of standard normal noise."""
+        return np.asarray(self.mean_ + noise @ np.linalg.cholesky(self.scatter_matrix()).T)
+
+    def with_column_scales(self, scales: Floats) -> Self:
+        other = copy(self)
+        other._unit = scales
+        return other
+
+    def log_density(self, X: Any) -> Floats:
+        """log density of every row."""
+        return -self._map_rows(X, self.loss)
+
+    def distance(self, X: Any) -> Floats:
+        """Euclidean distance of every row from the mean."""
+        return super().distance(X)
+
+    def _squared_distances(self, X: Any) -> Floats:
+        deviation = X - self.mean_
+        return np.einsum("ij,ij->i", deviation, deviation)
+
+    def moved_to(self, x: Floats) -> Self:
+        other = copy(self)
+        other.mean_ = np.array(x, dtype=np.float64)
+        return other
+
+    @property
+    def n_floored_directions(self) -> int:
+        return self.regularized_
+
+    def geometry(self) -> Geometry:
+        return Geometry(self.location, covariance=self.scatter_matrix())
+
+
+def total_over(rows: Rows) -> Any:
+    """A function of a block statistic: its sum over all rows with their weights."""
+
+    def total(statistic: BlockStatistic) -> Any:
+        return rows.sum(lambda block: statistic(dense(block.X), weights(block)))
+
+    return total
+
+
 def dense(X: Any) -> Any:
-    """Rows in float64; sparse ones stay sparse."""
+    """Rows in float64; sparse rows stay sparse."""
     if sp.issparse(X):
         return X if X.dtype == np.float64 else X.astype(np.float64)
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
 def refuse_unusable(rows: Rows, missing: bool) -> None:
-    """Raise where numbers are infinite or, unless they may be, missing; or where their squares would not be numbers."""
-    sizes = rows.sum(lambda block: _Largest(_largest(block.X, missing))).sizes
-    if not np.isfinite(sizes).all():
+    """Raise where numbers are infinite or, unless `missing` allows it, missing; or where their squares overflow."""
+    magnitudes = rows.sum(lambda block: _MaxMagnitudes(_max_magnitudes(block.X, missing))).values
+    if not np.isfinite(magnitudes).all():
         rows.refuse_nonfinite()
-    largest, column = float(sizes.max()), int(sizes.argmax())
-    if largest > LARGEST or 0 < largest < SMALLEST:
+    largest, column = float(magnitudes.max()), int(magnitudes.argmax())
+    if largest > MAX_MAGNITUDE or 0 < largest < MIN_MAGNITUDE:
         name = column if rows.names is None else repr(rows.names[column])
-        way, square = ("multiply", "zero") if largest < 1 else ("divide", "infinite")
+        remedy, range_error = ("multiply", "underflows to zero") if largest < 1 else ("divide", "overflows")
         raise ValueError(
-            f"The largest number of X is {largest:.3g} (column {name}), the square of which is {square} to the "
-            f"computer: {way} X by a power of ten, so that it lies between {SMALLEST:g} and {LARGEST:g}."
+            f"The largest number of X is {largest:.3g} (column {name}), whose square {range_error}: {remedy} X by a "
+            f"power of ten, so that it lies between {MIN_MAGNITUDE:g} and {MAX_MAGNITUDE:g}."
         )
 
 
 def refuse_kernel_out_of_range(squares: Floats, X: Any) -> None:
-    """Raise where k(x, x) of rows of numbers is infinite, or zero to the computer though the rows are not."""
-    if not is_table(X) or SMALLEST**2 <= float(np.abs(squares).max()) <= LARGEST**2:
+    """Raise where k(x, x) of rows of numbers overflows, or underflows to zero though the rows are not zero."""
+    if not is_table(X) or MIN_MAGNITUDE**2 <= float(np.abs(squares).max()) <= MAX_MAGNITUDE**2:
         return
     rows = scan(X)
-    sizes = rows.sum(lambda block: _Largest(_largest(block.X, False))).sizes
-    if sizes.any():
-        name = int(sizes.argmax()) if rows.names is None else repr(rows.names[int(sizes.argmax())])
+    magnitudes = rows.sum(lambda block: _MaxMagnitudes(_max_magnitudes(block.X, False))).values
+    if magnitudes.any():
+        name = int(magnitudes.argmax()) if rows.names is None else repr(rows.names[int(magnitudes.argmax())])
         raise ValueError(
             f"k(x, x) reaches {float(np.abs(squares).max()):.3g}, beyond the range of numbers: rescale X, whose column "
-            f"{name} has the largest number, {sizes.max():.3g}."
+            f"{name} has the largest number, {magnitudes.max():.3g}."
         )
 
 
 @dataclass(eq=False)
-class _Largest:
-    sizes: Floats
+class _MaxMagnitudes:
+    """The largest magnitude in each column; merged by the maximum."""
 
-    def __add__(self, other: "_Largest") -> "_Largest":
-        return _Largest(np.maximum(self.sizes, other.sizes))
+    values: Floats
+
+    def __add__(self, other: "_MaxMagnitudes") -> "_MaxMagnitudes":
+        return _MaxMagnitudes(np.maximum(self.values, other.values))
 
 
-def _largest(X: Any, missing: bool) -> Floats:
-    """The largest size of a number of each column; not finite where one is not."""
+def _max_magnitudes(X: Any, missing: bool) -> Floats:
+    """The largest magnitude in each column; not finite where a number is not."""
     if sp.issparse(X):
         high, low = (each.toarray().astype(np.float64).reshape(-1) for each in (X.max(axis=0), X.min(axis=0)))
-        found = np.maximum(high, -low)
     else:
         values = np.asarray(X)
         if missing:
             values = np.where(np.isnan(values), 0.0, values)
         high, low = (np.asarray(f(values, axis=0, initial=0), dtype=np.float64) for f in (np.max, np.min))
-        found = np.maximum(high, -low)
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(np.maximum(high, -low), dtype=np.float64)
 
 
 def weights(block: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""Scatter matrices that densities divide by: their floor, their factor, and distances in their units."""
+"""Covariance matrices of densities: eigenvalue floors, Cholesky factors and whitening."""
 
 from typing import Any
 
@@ -12,27 +12,27 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def units(mean: Floats, variance: Floats) -> Floats:
-    """The standard deviation of each column; of a constant one that of the others, or the size of its number, or 1."""
-    spread = np.sqrt(np.maximum(variance, 0.0))
-    constant = spread <= 1e-14 * np.abs(mean)
+    """The standard deviation of each column; for constant columns that of the others, or their magnitude, or 1."""
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    constant = deviation <= 1e-14 * np.abs(mean)
     if not constant.any():
-        return spread
-    rest = float(np.sqrt(np.mean(spread[~constant] ** 2))) if not constant.all() else float(np.abs(mean).max())
-    return np.where(constant, rest if rest > 0 else 1.0, spread)
+        return deviation
+    others = float(np.sqrt(np.mean(deviation[~constant] ** 2))) if not constant.all() else float(np.abs(mean).max())
+    return np.where(constant, others if others > 0 else 1.0, deviation)
 
 
 def floored(scatter: Floats, kind: str, unit: Floats, floor: float) -> tuple[Any, int]:
-    """The likeliest matrix of a kind that is nowhere below `floor` · unit²; and in how many directions it would be.
+    """The maximum-likelihood matrix of a kind with eigenvalues of at least `floor`, and how many were raised to it.
 
-    `scatter` is (d, d), or its diagonal (d,). With a floor the clipped eigenvalues in units of the columns maximise the
-    likelihood among all matrices above it, so that EM keeps rising.
+    `scatter` is (d, d), or its diagonal (d,); eigenvalues are those in units of the columns. Clipping them maximises
+    the likelihood under the floor, so that EM stays monotone.
     """
     if kind == "spherical":
-        variance, least = float(np.mean(scatter)), floor * float(np.mean(unit**2))
-        return max(variance, least), len(unit) * int(variance < least)
+        variance, lowest = float(np.mean(scatter)), floor * float(np.mean(unit**2))
+        return max(variance, lowest), len(unit) * int(variance < lowest)
     if kind == "diagonal":
-        lowest = floor * unit**2
-        return np.maximum(scatter, lowest), int((scatter < lowest).sum())
+        floors = floor * unit**2
+        return np.maximum(scatter, floors), int((scatter < floors).sum())
     scaled = scatter / np.outer(unit, unit)
     values, vectors = sl.eigh(scaled)
     if values[0] >= floor:
@@ -42,18 +42,18 @@ def floored(scatter: Floats, kind: str, unit: Floats, floor: float) -> tuple[Any
 
 
 def factor(matrix: Any) -> Any:
-    """Its lower Cholesky factor, or the roots of variances."""
+    """The lower Cholesky factor of a matrix, or the square roots of variances."""
     if np.ndim(matrix) < 2:
         return np.sqrt(matrix)
     size = np.sqrt(matrix.diagonal())
     return size[:, None] * sl.cholesky(matrix / np.outer(size, size), lower=True, check_finite=False)
 
 
-def whitened(away: Floats, root: Any) -> Floats:
+def whitened(deviation: Floats, root: Any) -> Floats:
     """L⁻¹(x − mean) for rows x − mean."""
     if np.ndim(root) < 2:
-        return away / root
-    return np.asarray(sl.solve_triangular(root, away.T, lower=True, check_finite=False).T)
+        return deviation / root
+    return np.asarray(sl.solve_triangular(root, deviation.T, lower=True, check_finite=False).T)
 
 
 def log_volume(root: Any, d: int) -> float:
@@ -64,7 +64,7 @@ def log_volume(root: Any, d: int) -> float:
 
 
 def as_matrix(matrix: Any, d: int) -> Floats:
-    """The whole (d, d) matrix."""
+    """The (d, d) matrix of a covariance that may be given as variances or as one variance."""
     if np.ndim(matrix) == 2:
         return np.asarray(matrix)
     return np.diag(np.broadcast_to(matrix, d))

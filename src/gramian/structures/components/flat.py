@@ -1,22 +1,23 @@
-"""Lines and planes, by total least squares: distances are orthogonal."""
+"""Lines, planes and flats by total least squares of orthogonal distances."""
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import validation
 from gramian.structures.components.base import Structure
+from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 Floats = NDArray[np.float64]
 
 
-class _Flat(Structure):
-    """A flat of some dimension through `center_` along the rows of `directions_`; the rest in `normals_`."""
+class AffineSubspace(Structure):
+    """The affine subspace through `center_` along the rows of `directions_`, orthogonal to those of `normals_`."""
 
     center_: Floats
     directions_: Floats
@@ -26,20 +27,20 @@ class _Flat(Structure):
         raise NotImplementedError
 
     def loss(self, X: Any) -> Floats:
-        away = X - self.center_
-        # off the flat: by the normals, or by what the directions leave, whichever are fewer
+        deviation = X - self.center_
+        # the orthogonal part by the normals or by the directions, whichever are fewer
         if len(self.normals_) <= len(self.directions_):
-            off = away @ self.normals_.T
+            residual = deviation @ self.normals_.T
         else:
-            off = away - (away @ self.directions_.T) @ self.directions_
-        return zero_on_structure(np.einsum("ij,ij->i", off, off), away, self.center_)
+            residual = deviation - (deviation @ self.directions_.T) @ self.directions_
+        return zero_on_structure(np.einsum("ij,ij->i", residual, residual), deviation, self.center_)
 
-    def gather(self, X: Any, weight: Floats) -> Scatter:
+    def statistics(self, X: Any, weight: Floats) -> Scatter:
         return Scatter.of(X, weight)
 
-    def _learn(self, summary: Any) -> None:
-        self.center_ = summary.mean
-        basis = principal_axes(summary.cross)[1].T[::-1]
+    def _update(self, estimate: Any) -> None:
+        self.center_ = estimate.mean
+        basis = principal_axes(estimate.cross)[1].T[::-1]
         q = self._dimension(len(basis))
         self.directions_, self.normals_ = basis[:q], basis[q:]
         if q == 1:
@@ -47,24 +48,32 @@ class _Flat(Structure):
         if q == len(basis) - 1:
             self.normal_ = self.normals_[0]
 
-    def through(self, x: Floats) -> "_Flat":
-        found = copy(self)
-        found.center_ = np.array(x, dtype=np.float64)
-        return found
+    def moved_to(self, x: Floats) -> "AffineSubspace":
+        other = copy(self)
+        other.center_ = np.array(x, dtype=np.float64)
+        return other
+
+    def geometry(self) -> Geometry:
+        return Geometry(self.center_, directions=self.directions_)
+
+    def measures(self) -> dict[str, Any]:
+        q, d = self.directions_.shape
+        lines = {"direction": self.directions_[0]} if q == 1 else {}
+        return {"centre": self.center_} | lines | ({"normal": self.normals_[0]} if q == d - 1 else {})
 
     def codimension(self, d: int) -> int:
         return d - self._dimension(d)
 
-    def parameters(self, d: int) -> int:
+    def n_parameters(self, d: int) -> int:
         q = self._dimension(d)
         return (q + 1) * (d - q)
 
-    def least(self, d: int) -> int:
+    def min_rows(self, d: int) -> int:
         return self._dimension(d) + 1
 
 
 @dataclass(eq=False)
-class Line(_Flat):
+class Line(AffineSubspace):
     """The line of least Σw distance²: through the mean, along the first principal direction.
 
     Attributes
@@ -81,6 +90,8 @@ class Line(_Flat):
     array([1.414])
     """
 
+    noun: ClassVar[tuple[str, str]] = ("line", "lines")
+
     def check(self, d: int) -> None:
         if d < 2:
             raise ValueError("X has 1 column (n_features=1), which is a line itself; Line needs at least 2.")
@@ -90,7 +101,7 @@ class Line(_Flat):
 
 
 @dataclass(eq=False)
-class Flat(_Flat):
+class Flat(AffineSubspace):
     """The flat of dimension q of least Σw distance²: through the mean, along the first q principal directions.
 
     Parameters
@@ -111,6 +122,7 @@ class Flat(_Flat):
     """
 
     q: int = 1
+    noun: ClassVar[tuple[str, str]] = ("flat", "flats")
 
     def check(self, d: int) -> None:
         if validation.whole("q", self.q, low=0) >= d:
@@ -121,7 +133,7 @@ class Flat(_Flat):
 
 
 @dataclass(eq=False)
-class Plane(_Flat):
+class Plane(AffineSubspace):
     """The hyperplane of least Σw distance²: total least squares. With `q`, the flat of that dimension.
 
     Parameters
@@ -143,6 +155,7 @@ class Plane(_Flat):
     """
 
     q: int | None = None
+    noun: ClassVar[tuple[str, str]] = ("plane", "planes")
 
     def check(self, d: int) -> None:
         if d < 2:

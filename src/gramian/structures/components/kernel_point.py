@@ -40,7 +40,10 @@ class KernelPoint(Structure):
     """
 
     kernel: Any = "rbf"
-    _learned: ClassVar[str] = "points_"
+    is_point: ClassVar[bool] = True
+    location_attribute: ClassVar[str] = "points_"
+    noun: ClassVar[tuple[str, str]] = ("point", "points")
+    chart_kind: ClassVar[str | None] = None
 
     def fit(self, X: Any, sample_weight: Any = None) -> "KernelPoint":
         if isinstance(X, Rows):
@@ -55,49 +58,51 @@ class KernelPoint(Structure):
 
     def mean_of(self, points: Any, weight: Floats, norm: float | None = None) -> "KernelPoint":
         """Take the mean of points of the kernel."""
-        kept = np.flatnonzero(weight > 0)
+        used = np.flatnonzero(weight > 0)
         if is_matrix(self.kernel_):  # new points are columns of k to all points of the fit
-            kept = np.arange(len(weight))
-        self.points_ = points[kept]
-        self.weights_ = weight[kept] / weight.sum()
+            used = np.arange(len(weight))
+        self.points_ = points[used]
+        self.weights_ = weight[used] / weight.sum()
         if norm is None:
             norm = float(self.weights_ @ self.kernel_.times(self.points_, self.points_, self.weights_))
         self.norm_ = norm
         return self
 
     def check(self, d: int) -> None:
-        raise ValueError("A point in a feature space is no place among rows; cluster by gm.KMeans(kernel=…).")
+        raise ValueError("A point in a feature space has no place among rows: use gm.KMeans(kernel=…).")
 
-    def chart(self, *arguments: Any, **more: Any) -> Any:
+    def geometry(self) -> None:
+        return None
+
+    def chart(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
-            "A point in a feature space has no place among columns: draw what it owns by gm.KMeans(kernel=…), "
+            "A point in a feature space has no place among columns: draw its cluster by gm.KMeans(kernel=…), "
             'chart("clusters", X).'
         )
 
     def distance(self, X: Any) -> Floats:
         """Distance of every row's features from the mean."""
-        if not hasattr(self, "points_"):
-            raise ValueError(f"{self!r} is not fitted yet: call fit first.")
+        self._require_fitted()
         return np.sqrt(self.loss(self.kernel_.points(X)))
 
     def loss(self, X: Any) -> Floats:
         return np.maximum(self.kernel_.diag(X) + self.relative(X), 0.0)
 
     def relative(self, X: Any) -> Floats:
-        """The loss less k(x, x), which all such points share."""
+        """The loss less k(x, x), which is the same for all such points."""
         return self.norm_ - 2.0 * self.kernel_.times(X, self.points_, self.weights_)
 
-    # the loop over rows needs these, and `check` sends it to the one over kernels
+    # `check` refuses the loop over rows, which would need these
 
-    def gather(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Any, weight: Floats) -> Any:
         return self.check(0)
 
-    def _learn(self, summary: Any) -> None:
+    def _update(self, estimate: Any) -> None:
         self.check(0)
 
-    def through(self, x: Floats) -> "KernelPoint":
+    def moved_to(self, x: Floats) -> "KernelPoint":
         self.check(0)
         return self
 
-    def parameters(self, d: int) -> int:
+    def n_parameters(self, d: int) -> int:
         return d

@@ -1,4 +1,4 @@
-"""Least squares of orthogonal distances: Gauss–Newton steps, damped until they descend, from one pass each."""
+"""Levenberg–Marquardt for least squares of orthogonal distances: one pass over the rows per step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,74 +11,79 @@ from numpy.typing import NDArray
 from gramian.structures.loop.multipass import PassRequest
 
 Floats = NDArray[np.float64]
-STEPS = 400  # passes of a fit
-SHARED = 6  # of a refit within a loop where rows are shared, and each pass divides them anew
-WITHIN = 12  # of a refit within another loop, which will repeat it
-NO_MORE = 1e-24  # relative decrease to come that ends it: steps are then 1e-12 of what they change
-ROUNDING = 1e-14  # relative change of a sum that may be its rounding: there the slope decides
-EXACT = 1e-28  # mean square, in units of the rows, at which they are fitted to rounding
-MANY = 20  # starts that go on of those given: the lowest
-THINNED = {12: 8, 40: 3}  # after so many passes, so many of them
-BEYOND = 1e14  # damping at which no step descends
+MAX_PASSES = 400  # of a fit
+MAX_SOFT_PASSES = 6  # of a refit within EM, where each pass assigns the rows anew
+MAX_HARD_PASSES = 12  # of a refit within a hard alternation, which will be repeated
+MIN_RELATIVE_DECREASE = 1e-24  # expected of a step: smaller steps change their parameters by less than 1e-12
+ROUNDING = 1e-14  # relative change of a sum that may be rounding: there the gradient decides
+MAX_EXACT_LOSS = 1e-28  # mean squared residual, in units of the rows, of an exact fit
+MAX_STARTS = 20  # of those given, the ones of least objective
+MAX_RUNS_AFTER = {12: 8, 40: 3}  # passes: runs that continue
+MAX_DAMPING = 1e14  # at which no step descends
+MAX_STALLED_STEPS = 2
 
 
 @dataclass(eq=False)
-class Equations:
+class NormalEquations:
     """Σw; and Σw r², Σw r J and Σw JJᵀ of residuals r with derivatives J, at each of s states."""
 
     weight: float
     value: Floats
-    slope: Floats
-    curve: Floats
+    gradient: Floats
+    hessian: Floats
 
-    def __add__(self, other: "Equations") -> "Equations":
-        return Equations(
-            self.weight + other.weight, self.value + other.value, self.slope + other.slope, self.curve + other.curve
+    def __add__(self, other: "NormalEquations") -> "NormalEquations":
+        return NormalEquations(
+            self.weight + other.weight,
+            self.value + other.value,
+            self.gradient + other.gradient,
+            self.hessian + other.hessian,
         )
 
 
 @dataclass(eq=False)
-class _Descent:
-    """One start, and where it has come to."""
+class _Run:
+    """The descent from one start: its current state, and the normal equations there."""
 
     state: Any
     value: float
-    slope: Floats
-    curve: Floats
-    floor: float
+    gradient: Floats
+    hessian: Floats
+    exact_value: float  # at which the fit is exact
     damping: float = 1e-3
     stalled: int = 0
     ended: bool = False
 
     @property
-    def _size(self) -> Floats:
-        diagonal = self.curve.diagonal()
+    def _scaling(self) -> Floats:
+        diagonal = self.hessian.diagonal()
         return np.maximum(diagonal, 1e-12 * max(diagonal.max(), 1e-300))
 
     @property
-    def _steepness(self) -> float:
-        return float(self.slope @ (self.slope / self._size))
+    def _gradient_norm(self) -> float:
+        return float(self.gradient @ (self.gradient / self._scaling))
 
-    def ahead(self, move: Callable[[Any, Floats], Any]) -> Any:
-        """The next state to try, None where none is left."""
-        self.ended = self.ended or self.value <= self.floor
-        while not self.ended and self.damping < BEYOND:
-            step: Any = np.linalg.solve(self.curve + self.damping * np.diag(self._size), -self.slope)
-            fall = -(step @ self.slope)
-            if not fall > NO_MORE * self.value or (self.stalled > 2 and fall <= ROUNDING * self.value):
+    def trial(self, move: Callable[[Any, Floats], Any]) -> Any:
+        """The next state to try; None at convergence."""
+        self.ended = self.ended or self.value <= self.exact_value
+        while not self.ended and self.damping < MAX_DAMPING:
+            step: Any = np.linalg.solve(self.hessian + self.damping * np.diag(self._scaling), -self.gradient)
+            decrease = -(step @ self.gradient)
+            converged = not decrease > MIN_RELATIVE_DECREASE * self.value
+            if converged or (self.stalled > MAX_STALLED_STEPS and decrease <= ROUNDING * self.value):
                 break
-            there = move(self.state, step)
-            if there is not None:
-                return there
+            new = move(self.state, step)
+            if new is not None:
+                return new
             self.damping *= 4.0
         self.ended = True
         return None
 
-    def judge(self, other: "_Descent") -> None:
-        """Go there if it is lower, or as low and less steep."""
+    def accept(self, other: "_Run") -> None:
+        """Continue from a trial if its objective is lower, or equal to rounding with a smaller gradient."""
         other.damping = max(0.2 * self.damping, 1e-12)
-        same = other.value <= self.value * (1.0 + ROUNDING) and other._steepness < 0.5 * self._steepness
-        if other.value < self.value * (1.0 - ROUNDING) or same:
+        flatter = other.value <= self.value * (1.0 + ROUNDING) and other._gradient_norm < 0.5 * self._gradient_norm
+        if other.value < self.value * (1.0 - ROUNDING) or flatter:
             vars(self).update(vars(other))
         else:
             self.damping *= 4.0
@@ -87,46 +92,45 @@ class _Descent:
 
 def levenberg(
     starts: list[Any],
-    equations: Callable[[Any, Floats, list[Any]], Equations],
+    equations: Callable[[Any, Floats, list[Any]], NormalEquations],
     move: Callable[[Any, Floats], Any],
-    passes: int = STEPS,
-    first: Equations | None = None,
+    max_passes: int = MAX_PASSES,
+    first: NormalEquations | None = None,
     basis: Callable[[Any], Floats] | None = None,
 ) -> PassRequest[tuple[float, Any]]:
-    """The least Σw r² found from several starts side by side, and its state.
+    """The least Σw r² reached from several starts side by side, and its state.
 
-    `equations` are those of rows at states; `move` is a state a step further, or None beyond bounds; `first` are the
-    equations at the starts where they are known. With a `basis`, steps are along the columns of its matrix at a state,
-    and `move` is told in these.
+    `equations` are the normal equations of rows at states; `move` is the state after a step, or None beyond bounds;
+    `first` are the equations at the starts where they are known. With a `basis`, steps are coordinates in the columns
+    of its matrix at a state, and `move` takes these.
     """
-    found = first if first is not None else (yield partial(_at, equations, starts))
+    sums = first if first is not None else (yield partial(_at_states, equations, starts))
 
-    def descent(found: Equations, i: int, state: Any) -> _Descent:
-        slope, curve = found.slope[i], found.curve[i]
+    def run_at(sums: NormalEquations, i: int, state: Any) -> _Run:
+        gradient, hessian = sums.gradient[i], sums.hessian[i]
         if basis is not None:
             B = basis(state)
-            slope, curve = B.T @ slope, B.T @ curve @ B
-        return _Descent(state, float(found.value[i]), slope, curve, EXACT * found.weight)
+            gradient, hessian = B.T @ gradient, B.T @ hessian @ B
+        return _Run(state, float(sums.value[i]), gradient, hessian, MAX_EXACT_LOSS * sums.weight)
 
-    runs = [descent(found, i, state) for i, state in enumerate(starts)]
-    runs = sorted(runs, key=_value)[:MANY]
-    for step in range(passes):
-        if step in THINNED:
-            runs = sorted(runs, key=_value)[: THINNED[step]]
-        going = [(run, there) for run in runs if (there := run.ahead(move)) is not None]
-        if not going:
+    runs = [run_at(sums, i, state) for i, state in enumerate(starts)]
+    runs = sorted(runs, key=_value)[:MAX_STARTS]
+    for step in range(max_passes):
+        if step in MAX_RUNS_AFTER:
+            runs = sorted(runs, key=_value)[: MAX_RUNS_AFTER[step]]
+        trials = [(run, state) for run in runs if (state := run.trial(move)) is not None]
+        if not trials:
             break
-        tried = [there for _, there in going]
-        found = yield partial(_at, equations, tried)
-        for i, (run, there) in enumerate(going):
-            run.judge(descent(found, i, there))
+        sums = yield partial(_at_states, equations, [state for _, state in trials])
+        for i, (run, state) in enumerate(trials):
+            run.accept(run_at(sums, i, state))
     best = min(runs, key=_value)
     return best.value, best.state
 
 
-def _value(run: _Descent) -> float:
+def _value(run: _Run) -> float:
     return run.value
 
 
-def _at(equations: Callable[..., Equations], states: list[Any], X: Any, weight: Floats) -> Equations:
+def _at_states(equations: Callable[..., NormalEquations], states: list[Any], X: Any, weight: Floats) -> NormalEquations:
     return equations(X, weight, states)

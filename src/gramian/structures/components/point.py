@@ -12,7 +12,7 @@ from gramian._core import validation
 from gramian.structures.components.base import Structure
 from gramian.structures.components.medians import Values, medians
 from gramian.structures.loop.multipass import PassRequest
-from gramian.structures.loop.sufficient_statistics import Totals
+from gramian.structures.loop.sufficient_statistics import WeightedSum
 
 Floats = NDArray[np.float64]
 LOSSES = ("squared", "absolute")
@@ -39,51 +39,52 @@ class Point(Structure):
     """
 
     error: str = "squared"
+    is_point: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    noun: ClassVar[tuple[str, str]] = ("point", "points")
+
+    @property
+    def is_mean(self) -> bool:  # type: ignore[override]
+        return self.error == "squared"
 
     @property
     def power(self) -> int:  # type: ignore[override]
-        return 2 if self.error == "squared" else 1
+        return 2 if self.is_mean else 1
 
     def check(self, d: int) -> None:
         validation.choice("error", self.error, LOSSES)
 
     def loss(self, X: Any) -> Floats:
-        return self._squares(X) if self.error == "squared" else self._absolutes(X)
+        return self._squared_distances(X) if self.is_mean else self._absolute_distances(X)
 
-    def _squares(self, X: Any) -> Floats:
+    def _squared_distances(self, X: Any) -> Floats:
         if sp.issparse(X):
             own = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
             return np.maximum(own - 2.0 * (X @ self.center_) + self.center_ @ self.center_, 0.0)
-        away = X - self.center_
-        return np.einsum("ij,ij->i", away, away)
+        deviation = X - self.center_
+        return np.einsum("ij,ij->i", deviation, deviation)
 
-    def _absolutes(self, X: Any) -> Floats:
+    def _absolute_distances(self, X: Any) -> Floats:
         if not sp.issparse(X):
             return np.abs(X - self.center_).sum(axis=1)
-        at = self.center_[X.indices]
-        more = sp.csr_array((np.abs(X.data - at) - np.abs(at), X.indices, X.indptr), shape=X.shape)
-        return np.maximum(np.asarray(more.sum(axis=1)).reshape(-1) + np.abs(self.center_).sum(), 0.0)
+        center = self.center_[X.indices]
+        differences = sp.csr_array((np.abs(X.data - center) - np.abs(center), X.indices, X.indptr), shape=X.shape)
+        return np.maximum(np.asarray(differences.sum(axis=1)).reshape(-1) + np.abs(self.center_).sum(), 0.0)
 
-    def gather(self, X: Any, weight: Floats) -> Any:
-        return Totals.of(X, weight) if self.error == "squared" else Values.of(X, weight)
+    def statistics(self, X: Any, weight: Floats) -> Any:
+        return WeightedSum.of(X, weight) if self.is_mean else Values.of(X, weight)
 
-    def learning(self, passes: int | None = None) -> PassRequest[Any]:
-        found = yield self.gather
-        return found.sum / found.weight if self.error == "squared" else (yield from medians(found))
+    def pass_requests(self, max_passes: int | None = None) -> PassRequest[Any]:
+        totals = yield self.statistics
+        return totals.sum / totals.weight if self.is_mean else (yield from medians(totals))
 
-    def _learn(self, summary: Any) -> None:
-        self.center_ = summary
+    def _update(self, estimate: Any) -> None:
+        self.center_ = estimate
 
-    def through(self, x: Floats) -> "Point":
-        found = copy(self)
-        found.center_ = np.array(x, dtype=np.float64)
-        return found
+    def moved_to(self, x: Floats) -> "Point":
+        other = copy(self)
+        other.center_ = np.array(x, dtype=np.float64)
+        return other
 
-    def parameters(self, d: int) -> int:
+    def n_parameters(self, d: int) -> int:
         return d
-
-
-def all_means(structures: list[Any]) -> bool:
-    """Whether all are points that are fitted by their mean."""
-    return all(type(each) is Point and each.error == "squared" for each in structures)

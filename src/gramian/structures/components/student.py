@@ -1,6 +1,5 @@
-"""Student's t density: a normal one with long tails, so that rows far away count for less."""
+"""Student's t density: heavy tails, so that the fit is robust to outliers."""
 
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -11,31 +10,32 @@ from scipy.special import gammaln, polygamma, psi
 
 from gramian._core import validation
 from gramian.rows import Rows
-from gramian.structures.components.base import Structure, dense, weights
+from gramian.structures.components.base import Density, total_over
 from gramian.structures.components.covariance import factor, floored, log_volume, units, whitened
 from gramian.structures.components.gaussian import column_moments
-from gramian.structures.loop.multipass import PassRequest, answered
+from gramian.structures.components.geometry import Geometry
+from gramian.structures.loop.multipass import PassRequest, run_request
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 Floats = NDArray[np.float64]
-ROUNDS, SETTLED = 1000, 1e-13
-FIRST, LOWEST, HIGHEST = 8.0, 0.2, 1000.0  # degrees of freedom to start from, and between which they are estimated
-NEWTON = 3  # steps for them in one refit
+MAX_EM_STEPS, MIN_DECREASE = 1000, 1e-13
+INITIAL_NU, MIN_NU, MAX_NU = 8.0, 0.2, 1000.0  # degrees of freedom where they are estimated
+MAX_NEWTON_STEPS = 3  # for them in one refit
 
 
 @dataclass(eq=False)
-class StudentT(Structure):
+class StudentT(Density):
     """Student's t density with nu degrees of freedom; its loss is −log of the density.
 
-    A refit weighs a row by (nu + d)/(nu + δ²), δ its distance in units of the scale: what is far counts for little.
-    With nu="auto" it then takes Newton steps in log nu, each from one pass, of which those that raise the likelihood
-    are kept.
+    A refit is an EM step: a row has the weight (nu + d)/(nu + δ²), δ its Mahalanobis distance, so that outliers count
+    for little. With nu="auto" Newton steps in log nu follow, each from one pass; steps that do not raise the likelihood
+    are halved.
 
     Parameters
     ----------
     nu : float or "auto"
-        Degrees of freedom: 1 has the longest tails in use, large ones are normal; "auto" estimates them between 0.2
-        and 1000, the last of which stands for a normal density.
+        Degrees of freedom: 1 is the Cauchy density, large ones are nearly normal; "auto" estimates them between 0.2
+        and 1000.
     regularization : float
         The least squared scale in any direction, in units of the variances of the columns.
 
@@ -50,7 +50,7 @@ class StudentT(Structure):
     covariance_ : array (d, d)
         scale_ · nu/(nu − 2); infinite for nu ≤ 2.
     regularized_ : int
-        Directions in which the least scale was put in place of a smaller one.
+        Directions whose squared scale was raised to the least one.
 
     Examples
     --------
@@ -60,21 +60,26 @@ class StudentT(Structure):
 
     nu: Any = 4.0
     regularization: float = 1e-6
-    density: ClassVar[bool] = True
-    grows: ClassVar[str] = "part"
-    _learned: ClassVar[str] = "mean_"
+    noun: ClassVar[tuple[str, str]] = ("t-density", "t-densities")
 
     def check(self, d: int) -> None:
-        if isinstance(self.nu, str) and self.nu != "auto":
-            raise ValueError(f'nu is {self.nu!r}; it must be "auto" or a number above 0.')
-        if not isinstance(self.nu, str):
+        if isinstance(self.nu, str):
+            if self.nu != "auto":
+                raise ValueError(f'nu is {self.nu!r}; it must be "auto" or a number above 0.')
+        else:
             validation.number("nu", self.nu, low=0.0, open_low=True)
         validation.number("regularization", self.regularization, low=0.0, open_low=True)
 
-    def prepared(self, spread: Floats) -> "StudentT":
-        found = copy(self)
-        found._unit = spread
-        return found
+    def scatter_matrix(self) -> Floats:
+        return self.scale_
+
+    def geometry(self) -> Geometry:
+        covariance = self.covariance_
+        return Geometry(self.location, covariance=covariance if np.isfinite(covariance).all() else self.scale_)
+
+    def sampled(self, noise: Floats, rng: np.random.Generator) -> Floats:
+        chi = np.sqrt(rng.chisquare(self.nu_, len(noise)) / self.nu_)
+        return np.asarray(self.mean_ + noise @ np.linalg.cholesky(self.scale_).T / chi[:, None])
 
     def _mahalanobis(self, X: Floats) -> Floats:
         y = whitened(X - self.mean_, self._root)
@@ -87,32 +92,28 @@ class StudentT(Structure):
 
     def log_density(self, X: Any) -> Floats:
         """log t(x; nu, mean, scale) of every row."""
-        return -self._each(X, self.loss)
+        return super().log_density(X)
 
-    def distance(self, X: Any) -> Floats:
-        """Euclidean distance of every row from the mean."""
-        return super().distance(X)
-
-    def _squares(self, X: Any) -> Floats:
-        away = X - self.mean_
-        return np.einsum("ij,ij->i", away, away)
-
-    def gather(self, X: Any, weight: Floats) -> Scatter:
-        if not hasattr(self, "mean_"):
+    def statistics(self, X: Any, weight: Floats) -> Scatter:
+        if not self.is_fitted:
             return Scatter.of(X, weight)
         nu = self.nu_
         return Scatter.of(X, weight * ((nu + X.shape[1]) / (nu + self._mahalanobis(X))), mass=float(weight.sum()))
 
-    def learning(self, passes: int | None = None) -> PassRequest[Any]:
-        found = yield self.gather
-        scale, clipped = floored(found.cross / found.mass, "full", self._unit, self.regularization)
-        nu = getattr(self, "nu_", FIRST if self.nu == "auto" else float(self.nu))
-        if self.nu == "auto" and hasattr(self, "mean_"):
-            nu = yield from _freedom(found.mean, factor(scale), found.mass, nu)
-        return found.mean, scale, clipped, nu
+    @property
+    def _initial_nu(self) -> float:
+        return INITIAL_NU if self.nu == "auto" else float(self.nu)
 
-    def _learn(self, summary: Any) -> None:
-        self.mean_, self.scale_, self.regularized_, self.nu_ = summary
+    def pass_requests(self, max_passes: int | None = None) -> PassRequest[Any]:
+        nu, estimates_nu = (self.nu_, self.nu == "auto") if self.is_fitted else (self._initial_nu, False)
+        scatter = yield self.statistics
+        scale, n_floored = floored(scatter.cross / scatter.mass, "full", self._unit, self.regularization)
+        if estimates_nu:
+            nu = yield from _degrees_of_freedom(scatter.mean, factor(scale), scatter.mass, nu)
+        return scatter.mean, scale, n_floored, nu
+
+    def _update(self, estimate: Any) -> None:
+        self.mean_, self.scale_, self.regularized_, self.nu_ = estimate
         self._root = factor(self.scale_)
 
     @property
@@ -123,44 +124,33 @@ class StudentT(Structure):
     def _fit_alone(self, rows: Rows) -> None:
         weight, mean, variance = column_moments(rows)
         self._unit = units(mean, variance)
-        if hasattr(self, "mean_"):
-            del self.mean_, self.nu_
-        value = np.inf
-
-        def ask(question: Any) -> Any:
-            return rows.sum(lambda block: question(dense(block.X), weights(block)))
-
-        for _ in range(ROUNDS):
-            self._learn(answered(self.learning(), ask))
-            total = rows.sum(lambda block: float(weights(block) @ self.loss(dense(block.X))))
-            if value - total <= SETTLED * weight[0]:  # whatever the units, which the likelihood depends on
+        value, total = np.inf, total_over(rows)
+        for _ in range(MAX_EM_STEPS):
+            self._update(run_request(self.pass_requests(), total))
+            new = float(total(lambda X, weight: float(weight @ self.loss(X))))
+            if value - new <= MIN_DECREASE * weight[0]:  # absolute: units change the likelihood by a constant
                 break
-            value = total
+            value = new
 
     def given(self, mean: Any, scale: Any, nu: float | None = None) -> "StudentT":
-        """A copy with this mean, scatter matrix and degrees of freedom, as a start for a model."""
-        known = (FIRST if self.nu == "auto" else float(self.nu)) if nu is None else float(nu)
-        return self.refitted((np.array(mean, dtype=np.float64), np.array(scale, dtype=np.float64), 0, known))
+        """A copy with this mean, scatter matrix and degrees of freedom, as the initial value of a model."""
+        nu = self._initial_nu if nu is None else float(nu)
+        return self.refitted((np.array(mean, dtype=np.float64), np.array(scale, dtype=np.float64), 0, nu))
 
-    def through(self, x: Floats) -> "StudentT":
-        found = copy(self)
-        found.mean_ = np.array(x, dtype=np.float64)
-        return found
-
-    def parameters(self, d: int) -> int:
+    def n_parameters(self, d: int) -> int:
         return d + d * (d + 1) // 2 + int(self.nu == "auto")
 
 
-def _tails(mean: Floats, root: Floats, nu: float, X: Floats, weight: Floats) -> Floats:
-    """What the likelihood and its derivatives in nu add up."""
+def _tail_sums(mean: Floats, root: Floats, nu: float, X: Floats, weight: Floats) -> Floats:
+    """The sums over rows in the likelihood and its derivatives in nu."""
     y = whitened(X - mean, root)
-    far = np.einsum("ij,ij->i", y, y)
-    share = far / (nu + far)
-    return np.array([weight @ np.log1p(far / nu), weight @ share, weight @ (share * (2.0 - share))])
+    squares = np.einsum("ij,ij->i", y, y)
+    share = squares / (nu + squares)
+    return np.array([weight @ np.log1p(squares / nu), weight @ share, weight @ (share * (2.0 - share))])
 
 
 def _likelihood(sums: Floats, mass: float, nu: float, d: int) -> tuple[float, float, float]:
-    """−log likelihood up to what does not depend on nu, and its first two derivatives in log nu."""
+    """−log likelihood less terms without nu, and its first two derivatives in log nu."""
     logs, shares, squares = sums
     a, b = 0.5 * nu, 0.5 * (nu + d)
     value = mass * float(gammaln(a) - gammaln(b) + 0.5 * d * np.log(nu)) + b * logs
@@ -171,22 +161,22 @@ def _likelihood(sums: Floats, mass: float, nu: float, d: int) -> tuple[float, fl
     return value, nu * first, nu**2 * second + nu * first
 
 
-def _freedom(mean: Floats, root: Floats, mass: float, nu: float) -> PassRequest[float]:
-    """Degrees of freedom a few Newton steps on, never less likely than those given."""
+def _degrees_of_freedom(mean: Floats, root: Floats, mass: float, nu: float) -> PassRequest[float]:
+    """Degrees of freedom after a few damped Newton steps, which never lower the likelihood."""
     d = len(mean)
-    value, first, second = _likelihood((yield partial(_tails, mean, root, nu)), mass, nu, d)
+    value, first, second = _likelihood((yield partial(_tail_sums, mean, root, nu)), mass, nu, d)
     step = 0.0
-    for trial in range(NEWTON):
-        step = 0.5 * step if trial and step else _newton(first, second)
-        there = float(np.clip(nu * np.exp(step), LOWEST, HIGHEST))
-        if there == nu or abs(first * step) <= SETTLED * abs(value):
+    for trial in range(MAX_NEWTON_STEPS):
+        step = 0.5 * step if trial and step else _newton_step(first, second)
+        new = float(np.clip(nu * np.exp(step), MIN_NU, MAX_NU))
+        if new == nu or abs(first * step) <= MIN_DECREASE * abs(value):
             break
-        found = _likelihood((yield partial(_tails, mean, root, there)), mass, there, d)
-        if found[0] <= value:
-            nu, (value, first, second), step = there, found, 0.0
+        likelihood = _likelihood((yield partial(_tail_sums, mean, root, new)), mass, new, d)
+        if likelihood[0] <= value:
+            nu, (value, first, second), step = new, likelihood, 0.0
     return nu
 
 
-def _newton(first: float, second: float) -> float:
-    """A step in log nu, downhill and not too long."""
+def _newton_step(first: float, second: float) -> float:
+    """A bounded descent step in log nu."""
     return float(np.clip(-first / second if second > 0 else -np.sign(first), -1.5, 1.5))

@@ -176,7 +176,7 @@ class Agglomerative(ClusterTree):
         labels = self.labels_[self._leaf >= 0]
         if isinstance(self._space, Plain):
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
-            self.structures_ = [Point().through(center) for center in self.centers_]
+            self.structures_ = [Point().moved_to(center) for center in self.centers_]
         if self.linkage == "ward":
             self.objective_ = float(0.5 * (made**2).sum())
         elif self.linkage == "single":

@@ -185,7 +185,7 @@ class Divisive(ClusterTree):
         scaled = np.ldexp(X, -self._exponent)
         centers = means_of(scaled, labels, weight, self.n_clusters_)
         self.centers_ = np.ldexp(centers, self._exponent)
-        self.structures_ = [Point().through(center) for center in self.centers_]
+        self.structures_ = [Point().moved_to(center) for center in self.centers_]
         objective = float(weight @ ((scaled - centers[labels]) ** 2).sum(axis=1))
         self.objective_ = float(self._in_units(objective))
         start, said = float(self._left[0]), float(self._left[self.n_clusters_ - 1])

@@ -1,9 +1,9 @@
-"""The one loop of clustering: rows are divided among structures, and each is refitted to its part."""
+"""The alternation of every clustering: assign rows to structures, refit structures to their rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,31 +14,31 @@ from gramian._core import deadline
 from gramian.rows import Block, Rows
 from gramian.solvers.kmeans.lloyd import EXACT
 from gramian.structures.components.base import dense, weights
-from gramian.structures.components.levenberg import SHARED, WITHIN
+from gramian.structures.components.levenberg import MAX_HARD_PASSES, MAX_SOFT_PASSES
 from gramian.structures.loop.assignments import Assignment, Nearest
 from gramian.structures.loop.competition import compete
-from gramian.structures.loop.initialization import seeds
-from gramian.structures.loop.multipass import Answers, Question, concluded
-from gramian.structures.loop.state import Pass, State, shared
+from gramian.structures.loop.initialization import initial_structures
+from gramian.structures.loop.multipass import BlockStatistic, StructureTotals, run_requests
+from gramian.structures.loop.state import LoopState, PassTotals, pooled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
-NOTHING = 1e-100  # weight below which a soft structure is left as it is
-KEPT = 2**22  # shares of rows in structures that are kept for the sums a refit asks for, and not computed again
-TINY = float(np.finfo(np.float64).tiny)  # the scale of the noise where rows are all the same
-LEAST_SCALE = 1e-12  # squared noise of soft distances, in units of the variance of the data
+MIN_MASS = 1e-100  # weight below which a soft structure is not refitted
+MAX_KEPT_RESPONSIBILITIES = 2**22  # kept for the further passes of refits; beyond, they are computed again
+TINY = float(np.finfo(np.float64).tiny)  # the scale of the noise where all rows are equal
+MIN_RELATIVE_SCALE = 1e-12  # squared noise of soft distances, in units of the loss of rows of the variance of the data
 
 
 @dataclass(eq=False)
-class Outcome:
-    """What the loop returns."""
+class LoopResult:
+    """The end of a run of the loop."""
 
-    state: State
+    state: LoopState
     value: float
     history: History
     iterations: int
-    measure: float
+    decrease: float  # of the objective, by the last pass
     converged: bool
     labels: Ints
     mass: Floats
@@ -47,13 +47,15 @@ class Outcome:
 
 
 class Loop:
-    """Rows, a rule, and the passes over them; `labels` and `scores` are of the last pass."""
+    """Rows, an assignment rule, and the passes over the rows; `labels` and `scores` are of the last pass."""
+
+    scores_as_predicted: ClassVar[bool] = False  # the last pass scores rows by the same sums as prediction
 
     def __init__(self, rows: Rows, rule: Assignment, variance: float) -> None:
         self.rows, self.rule, self.variance = rows, rule, variance
         self.labels: Ints = np.full(rows.n, -1, dtype=np.int64)
         self.scores: Floats = np.empty(rows.n)
-        self._shares: dict[int, tuple[State, Floats]] = {}
+        self._responsibilities: dict[int, tuple[LoopState, Floats]] = {}
 
     @cached_property
     def weight(self) -> float:
@@ -63,192 +65,194 @@ class Loop:
     def has_missing(self) -> bool:
         return not self.rows.is_sparse and bool(self.rows.sum(lambda block: int(np.isnan(block.X).sum())))
 
-    def seeds(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
+    def initial_structures(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
         """Fitted structures to start from, one for every template."""
-        return seeds(templates, self.rows, how, rng)
+        return initial_structures(templates, self.rows, how, rng)
 
     # passes
 
-    def divided(self, state: State) -> Pass:
-        """One pass: every row to its nearest structure, or by shares."""
+    def assign(self, state: LoopState) -> PassTotals:
+        """One pass: every row to its nearest structure, or by responsibilities."""
         leaf = self._soft(state) if self.rule.soft else self.hard(state)
         return self.rows.sum(leaf)
 
-    def losses(self, X: Any, state: State) -> Floats:
+    def losses(self, X: Any, state: LoopState) -> Floats:
         return np.column_stack([each.loss(X) for each in state.structures])
 
     def keep(self, block: Block, owners: Ints, scores: Floats) -> int:
+        """Store the labels and scores of a block; return the number of labels that changed."""
         here = slice(block.start, block.start + len(block))
         changed = int((self.labels[here] != owners).sum())
         self.labels[here] = owners
         self.scores[here] = scores
         return changed
 
-    def hard(self, state: State, rule: Assignment | None = None) -> Callable[[Block], Pass]:
-        def leaf(block: Block) -> Pass:
+    def hard(self, state: LoopState, rule: Assignment | None = None) -> Callable[[Block], PassTotals]:
+        def leaf(block: Block) -> PassTotals:
             X, w = dense(block.X), weights(block)
             losses = self.losses(X, state)
             owners = (rule or NEAREST).owners(losses, state.shares)
-            own = losses[np.arange(len(losses)), owners]
-            changed = self.keep(block, owners, -own)
-            summaries = []
+            own_losses = losses[np.arange(len(losses)), owners]
+            changed = self.keep(block, owners, -own_losses)
+            totals = []
             for j, each in enumerate(state.structures):
-                mine = np.flatnonzero((owners == j) & (w > 0))
-                summaries.append(each.gather(X[mine], w[mine]) if len(mine) else None)
+                members = np.flatnonzero((owners == j) & (w > 0))
+                totals.append(each.statistics(X[members], w[members]) if len(members) else None)
             mass: Any = np.bincount(owners, weights=w, minlength=len(state.structures))
-            last = _largest(np.where(w > 0, own, -np.inf), len(state.structures))
-            worst = [(float(own[i]), block.start + int(i), X[[i]]) for i in last if w[i] > 0]
-            return Pass(float(w @ own), mass, summaries, changed=changed, worst=worst)
+            largest = _largest(np.where(w > 0, own_losses, -np.inf), len(state.structures))
+            worst = [(float(own_losses[i]), block.start + int(i), X[[i]]) for i in largest if w[i] > 0]
+            return PassTotals(float(w @ own_losses), mass, totals, changed=changed, worst=worst)
 
         return leaf
 
-    def _soft(self, state: State) -> Callable[[Block], Pass]:
-        fused = state.structures[0].fused(state, self)
+    def _soft(self, state: LoopState) -> Callable[[Block], PassTotals]:
+        fused = state.structures[0].fused_pass(state, self)
         return self._plain_soft(state) if fused is None else fused
 
-    def _plain_soft(self, state: State) -> Callable[[Block], Pass]:
-        def leaf(block: Block) -> Pass:
+    def _plain_soft(self, state: LoopState) -> Callable[[Block], PassTotals]:
+        def leaf(block: Block) -> PassTotals:
             X, w = dense(block.X), weights(block)
             losses = self.losses(X, state)
-            joint = -costs(losses, state, self.rows.d)
-            top = joint.max(axis=1)
-            p = np.exp(joint - top[:, None])
+            joint = -joint_losses(losses, state, self.rows.d)
+            largest = joint.max(axis=1)
+            p = np.exp(joint - largest[:, None])
             total = p.sum(axis=1)
             p /= total[:, None]
-            scores = top + np.log(total)
+            scores = largest + np.log(total)
             changed = self.keep(block, p.argmax(axis=1), scores)
             p *= w[:, None]
-            if self.rows.n * p.shape[1] <= KEPT:
-                self._shares[block.start] = (state, p)
+            if self.rows.n * p.shape[1] <= MAX_KEPT_RESPONSIBILITIES:
+                self._responsibilities[block.start] = (state, p)
             used = w > 0
-            summaries = [each.gather(X[used], p[used, j]) for j, each in enumerate(state.structures)]
-            spread = float((p * losses).sum()) if state.scale is not None else 0.0
-            return Pass(-float(w @ scores), p.sum(axis=0), summaries, spread, changed)
+            totals = [each.statistics(X[used], p[used, j]) for j, each in enumerate(state.structures)]
+            weighted_loss = float((p * losses).sum()) if state.scale is not None else 0.0
+            return PassTotals(-float(w @ scores), p.sum(axis=0), totals, weighted_loss, changed)
 
         return leaf
 
     @staticmethod
     def codimension(structures: list[Any], d: int) -> int:
-        """Directions in which the noise of soft distances lies: those that all structures leave."""
+        """Dimensions of the noise of soft distances: those that are orthogonal to all structures."""
         return max(1, min(each.codimension(d) for each in structures))
 
     # refits
 
-    def _part(self, state: State, questions: list[Question | None]) -> Callable[[Block], Answers]:
-        """What each structure asks of the rows that the last pass gave it."""
+    def _requested(self, state: LoopState, pending: list[BlockStatistic | None]) -> Callable[[Block], StructureTotals]:
+        """The requested statistics of the rows that the last pass assigned to each structure."""
 
-        def leaf(block: Block) -> Answers:
+        def leaf(block: Block) -> StructureTotals:
             X, w = dense(block.X), weights(block)
             if self.rule.soft:
-                kept = self._shares.get(block.start)
+                kept = self._responsibilities.get(block.start)
                 if kept is not None and kept[0] is state:
                     p = kept[1]
                 else:
-                    p = softmax(-costs(self.losses(X, state), state, self.rows.d), axis=1) * w[:, None]
+                    p = softmax(-joint_losses(self.losses(X, state), state, self.rows.d), axis=1) * w[:, None]
                 used = w > 0
-                return Answers([None if q is None else q(X[used], p[used, j]) for j, q in enumerate(questions)])
+                return StructureTotals([None if f is None else f(X[used], p[used, j]) for j, f in enumerate(pending)])
             owners = self.labels[block.start : block.start + len(block)]
-            parts = [np.flatnonzero((owners == j) & (w > 0)) for j in range(len(questions))]
-            return Answers(
+            members = [np.flatnonzero((owners == j) & (w > 0)) for j in range(len(pending))]
+            return StructureTotals(
                 [
-                    None if q is None or not len(part) else q(X[part], w[part])
-                    for q, part in zip(questions, parts, strict=True)
+                    None if f is None or not len(index) else f(X[index], w[index])
+                    for f, index in zip(pending, members, strict=True)
                 ]
             )
 
         return leaf
 
-    def refit(self, state: State, found: Pass) -> State:
-        """Every structure refitted to its part; one that owns nothing moves to the row that fits worst."""
-        least = NOTHING if self.rule.soft else 0.0
-        totals = shared(state.structures, found.summaries, found.mass > least)
-        passes = SHARED if self.rule.soft else WITHIN
-        askings = [
-            each.learning(passes) if m > least else None for each, m in zip(state.structures, found.mass, strict=True)
+    def refit(self, state: LoopState, found: PassTotals) -> LoopState:
+        """Every structure refitted to its rows; one without rows moves to the row of largest loss."""
+        min_mass = MIN_MASS if self.rule.soft else 0.0
+        totals = pooled(state.structures, found.totals, found.mass > min_mass)
+        max_passes = MAX_SOFT_PASSES if self.rule.soft else MAX_HARD_PASSES
+        requests = [
+            each.pass_requests(max_passes) if m > min_mass else None
+            for each, m in zip(state.structures, found.mass, strict=True)
         ]
-        summaries = concluded(askings, totals, lambda questions: self.rows.sum(self._part(state, questions)))
-        structures, spare = [], iter(found.worst)
+        estimates = run_requests(requests, totals, lambda pending: self.rows.sum(self._requested(state, pending)))
+        structures, worst_rows = [], iter(found.worst)
         for j, each in enumerate(state.structures):
-            if found.mass[j] > least:
-                structures.append(each.refitted(summaries[j]))
-            elif self.rule.soft or (worst := next(spare, None)) is None or worst[0] <= 0:
+            if found.mass[j] > min_mass:
+                structures.append(each.refitted(estimates[j]))
+            elif self.rule.soft or (worst := next(worst_rows, None)) is None or worst[0] <= 0:
                 structures.append(each)
             else:
-                structures.append(each.through(_row(worst[2])))
-        scale = state.scale
-        if scale is not None:
-            c, power = self.codimension(structures, self.rows.d), structures[0].power
-            least = max(LEAST_SCALE * self.variance ** (0.5 * power), TINY)
-            scale = max(power * found.spread / (c * self.weight), least)
-        return State(structures, found.mass / found.mass.sum(), scale)
+                structures.append(each.moved_to(_row(worst[2])))
+        scale = None if state.scale is None else self._noise_scale(structures, found.weighted_loss)
+        return LoopState(structures, found.mass / found.mass.sum(), scale)
+
+    def _noise_scale(self, structures: list[Any], weighted_loss: float) -> float:
+        """The maximum-likelihood scale of the noise of soft distances, above a floor."""
+        c, template = self.codimension(structures, self.rows.d), structures[0]
+        floor = MIN_RELATIVE_SCALE * template.loss_unit(self.variance)
+        return float(max(template.power * weighted_loss / (c * self.weight), floor, TINY))
 
     # the loop
 
-    def start(self, structures: list[Any]) -> State:
-        """A first state: shares and noise as of the nearest structure."""
-        state = State(structures, np.full(len(structures), 1.0 / len(structures)))
+    def start(self, structures: list[Any]) -> LoopState:
+        """An initial state: proportions and noise from the assignment to the nearest structure."""
+        state = LoopState(structures, np.full(len(structures), 1.0 / len(structures)))
         if self.rule.soft and not structures[0].density:
-            found = self.rows.sum(self.hard(state))
-            c, power = self.codimension(structures, self.rows.d), structures[0].power
-            least = LEAST_SCALE * self.variance ** (0.5 * power)
-            state = State(structures, np.maximum(found.mass, 1e-3 * self.weight / len(structures)), None)
+            nearest = self.rows.sum(self.hard(state))
+            state = LoopState(structures, np.maximum(nearest.mass, 1e-3 * self.weight / len(structures)), None)
             state.shares = state.shares / state.shares.sum()
-            state.scale = max(power * found.value / (c * self.weight), least, TINY)
+            state.scale = self._noise_scale(structures, nearest.value)
         return state
 
-    def run(self, state: State, *, max_iter: int, tol: float) -> Outcome:
-        """Passes and refits until nothing changes, the objective falls by no more than `tol`, or time is over."""
+    def run(self, state: LoopState, *, max_iter: int, tol: float) -> LoopResult:
+        """Passes and refits until nothing changes, the objective decreases by at most `tol`, or time is over."""
         history: History = []
         state = compete(self, state, history)
-        found = self.divided(state)
-        history.append((len(history), found.value, np.inf))
-        iteration, measure, converged = 0, np.inf, False
+        totals = self.assign(state)
+        history.append((len(history), totals.value, np.inf))
+        iteration, decrease, converged = 0, np.inf, False
         while iteration < max_iter and not converged and not (iteration and deadline.passed()):
-            state = self.refit(state, found)
-            before, found = found.value, self.divided(state)
+            state = self.refit(state, totals)
+            before, totals = totals.value, self.assign(state)
             iteration += 1
-            measure = self.fall(before, found.value, state)
-            history.append((len(history), found.value, measure))
-            converged = measure <= tol
-        return Outcome(
+            decrease = self.decrease(before, totals.value, state)
+            history.append((len(history), totals.value, decrease))
+            converged = decrease <= tol
+        return LoopResult(
             state,
-            found.value,
+            totals.value,
             history,
             len(history) - 1,
-            measure,
+            decrease,
             converged,
             self.labels,
-            found.mass,
+            totals.mass,
             self.rule.soft,
         )
 
-    def fall(self, before: float, after: float, state: State) -> float:
-        """How far the objective fell: relative to itself, or per row where it is −log of a likelihood."""
+    def decrease(self, before: float, after: float, state: LoopState) -> float:
+        """The decrease of the objective: relative, or per row where it is −log of a likelihood."""
         if self.rule.soft or state.structures[0].density:
             return (before - after) / self.weight
-        size = max(before, EXACT * self.weight * self.variance ** (0.5 * state.structures[0].power))
+        size = max(before, EXACT * self.weight * state.structures[0].loss_unit(self.variance))
         return (before - after) / size if size > 0 else 0.0
 
-    def certify(self, outcome: Outcome) -> None:
-        """How much one more pass would change, and `labels` and `scores`: computed from the structures alone."""
-        state = outcome.state
-        found = self.divided(state)
-        kept = self.labels.copy(), self.scores.copy()
-        after = self.divided(self.refit(state, found))
-        self.labels[:], self.scores[:] = kept
-        outcome.change = max(self.fall(found.value, after.value, state), 0.0)
+    def certify(self, result: LoopResult) -> None:
+        """Compute the change by one more pass, and `labels` and `scores`, from the structures alone."""
+        state = result.state
+        totals = self.assign(state)
+        labels, scores = self.labels.copy(), self.scores.copy()
+        after = self.assign(self.refit(state, totals))
+        self.labels[:], self.scores[:] = labels, scores
+        result.change = max(self.decrease(totals.value, after.value, state), 0.0)
 
 
 NEAREST = Nearest()
 
 
 def _largest(values: Floats, count: int) -> Ints:
-    """Places of the largest, the first of equal ones first."""
+    """Indices of the largest values, in order; of equal ones the first."""
     if len(values) > count:
-        places = np.flatnonzero(values >= np.partition(values, -count)[-count])
+        index = np.flatnonzero(values >= np.partition(values, -count)[-count])
     else:
-        places = np.arange(len(values))
-    return places[np.argsort(-values[places], kind="stable")][:count]
+        index = np.arange(len(values))
+    return index[np.argsort(-values[index], kind="stable")][:count]
 
 
 def _row(X: Any) -> Floats:
@@ -256,12 +260,12 @@ def _row(X: Any) -> Floats:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64).reshape(-1)
 
 
-def costs(losses: Floats, state: State, d: int) -> Floats:
-    """−log of share × density."""
+def joint_losses(losses: Floats, state: LoopState, d: int) -> Floats:
+    """−log (mixing proportion × density) of every row and structure."""
     with np.errstate(divide="ignore"):
-        shares = np.log(state.shares)
+        log_shares = np.log(state.shares)
     if state.scale is None:
-        return losses - shares
+        return losses - log_shares
     power, c = state.structures[0].power, Loop.codimension(state.structures, d)
-    volume = 0.5 * c * np.log(np.pi * state.scale) if power == 2 else c * np.log(2.0 * state.scale)
-    return losses / state.scale + volume - shares
+    log_volume = 0.5 * c * np.log(np.pi * state.scale) if power == 2 else c * np.log(2.0 * state.scale)
+    return losses / state.scale + log_volume - log_shares

@@ -1,4 +1,4 @@
-"""Assignment rules: who owns a row."""
+"""Assignment rules: which structure owns a row, or how probable each is."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,31 +15,37 @@ Ints = NDArray[np.int64]
 
 
 class Assignment(ABC):
-    """A rule that divides rows among structures, from their losses (m, k)."""
+    """A rule that assigns rows to structures, from their losses (m, k)."""
 
-    soft: ClassVar[bool] = False
+    soft: ClassVar[bool] = False  # rows have responsibilities (EM), not one owner
+    penalizes_rivals: ClassVar[bool] = False  # competition moves the second nearest point away, and so chooses k
 
     @abstractmethod
     def check(self, structures: list[Any]) -> None:
-        """Raise where the rule makes no sense for the structures."""
+        """Raise where the rule does not apply to the structures."""
 
-    def opens(self) -> int:
-        """Passes of competition before the last ones, in which the nearest structure owns a row."""
+    def competition_passes(self) -> int:
+        """The most passes of competitive learning, after which the nearest structure owns a row."""
         return 0
 
+    @property
+    def is_nearest(self) -> bool:
+        """Whether the nearest structure owns a row in every pass."""
+        return not self.soft and not self.competition_passes()
+
     def owners(self, losses: Floats, shares: Floats) -> Ints:
-        """The structure that owns each row, while the competition is on."""
+        """The structure that owns each row during competitive learning."""
         return first_least(losses)
 
 
-def _distances(rule: Any, structures: list[Any]) -> None:
+def _check_distances(rule: Any, structures: list[Any]) -> None:
     if any(each.density for each in structures):
-        raise ValueError(f"{rule!r} compares distances, and {structures[0]!r} has a density; use 'nearest' or 'soft'.")
+        raise ValueError(f"{rule!r} compares distances, and {structures[0]!r} is a density: use 'nearest' or 'soft'.")
 
 
 @dataclass(frozen=True)
 class Nearest(Assignment):
-    """The structure of least loss owns the row: every pass lowers Σw loss.
+    """The structure of least loss owns the row, as in k-means: every pass lowers Σw loss.
 
     >>> Nearest()
     Nearest()
@@ -47,17 +53,17 @@ class Nearest(Assignment):
 
     def check(self, structures: list[Any]) -> None:
         if len({each.density for each in structures}) > 1:
-            raise ValueError("Distances and densities cannot be compared: give structures of one of the two kinds.")
+            raise ValueError("Distances and densities cannot be compared: give only distances, or only densities.")
         if len({each.power for each in structures}) > 1:
-            raise ValueError("Squared and absolute errors cannot be compared: give structures with one of the two.")
+            raise ValueError("Squared and absolute errors cannot be compared: give structures with the same error.")
 
 
 @dataclass(frozen=True)
 class Soft(Assignment):
-    """Every structure owns a share of the row, its probability given the row: EM, and every pass raises the likelihood.
+    """Every structure has a responsibility for the row, its posterior probability: EM, which raises the likelihood.
 
-    Structures without a density get normal noise across them (for absolute errors Laplace's), of one scale for all that
-    is estimated with them.
+    Structures without a density get normal noise orthogonal to them (Laplace noise for absolute errors), of one scale
+    for all that is estimated with them.
 
     >>> Soft()
     Soft()
@@ -71,9 +77,9 @@ class Soft(Assignment):
 
 @dataclass(frozen=True)
 class FrequencySensitive(Assignment):
-    """Losses count times the share of rows a structure has won so far, so that none wins always and none never.
+    """Frequency-sensitive competitive learning: losses are multiplied by the share of rows won so far.
 
-    After `passes` of such competition the nearest structure owns a row.
+    After `passes` of competition the nearest structure owns a row.
 
     Parameters
     ----------
@@ -90,9 +96,9 @@ class FrequencySensitive(Assignment):
     def check(self, structures: list[Any]) -> None:
         validation.whole("passes", self.passes, low=1)
         Nearest().check(structures)
-        _distances(self, structures)
+        _check_distances(self, structures)
 
-    def opens(self) -> int:
+    def competition_passes(self) -> int:
         return self.passes
 
     def owners(self, losses: Floats, shares: Floats) -> Ints:
@@ -101,19 +107,19 @@ class FrequencySensitive(Assignment):
 
 @dataclass(frozen=True)
 class RivalPenalised(Assignment):
-    """The nearest point learns the row, its rival (the second) is driven away: surplus points leave, and k is found.
+    """Rival-penalised competitive learning: the nearest point moves to the row, the second nearest away from it.
 
     A pass moves point c by Σw (x − c) over the rows it wins less strength · Σw ρ (x − c) over those it is the rival of,
-    divided by the weight of both; ρ is the squared distance of the winner over that of the rival, so that points are
-    driven out of a cluster that another has, and not out of their own. Points that win nothing are dropped. Where
-    points stand still and two share a cluster (the means of their rows are less than four spreads along the way apart),
-    the one with fewer rows leaves, and the others go on. Then the nearest point owns a row.
+    divided by the weight of both; ρ is the squared distance of the winner over that of the rival, so that points leave
+    a cluster that another point wins, and not their own. Points that win no row are dropped. At convergence, where two
+    points share a cluster (the means of their rows are less than four standard deviations apart along the line between
+    them), the one with fewer rows is dropped, and the others continue. Then the nearest point owns a row.
 
     Parameters
     ----------
     strength : float
     passes : int
-        The most there are.
+        The most passes of competition.
 
     Examples
     --------
@@ -123,31 +129,32 @@ class RivalPenalised(Assignment):
 
     strength: float = 2.0
     passes: int = 200
+    penalizes_rivals: ClassVar[bool] = True
 
     def check(self, structures: list[Any]) -> None:
         validation.number("strength", self.strength, low=0.0, open_low=True)
         validation.whole("passes", self.passes, low=1)
-        if not all(type(each).__name__ == "Point" and each.power == 2 for each in structures):
+        if not all(each.is_mean for each in structures):
             raise ValueError(
-                f"{self!r} drives points away, and {structures[0]!r} has nowhere to go: use structure='point', or "
-                " n_clusters='auto' with assignment='nearest' or 'soft', which chooses the number of any structure."
+                f"{self!r} moves points, and {structures[0]!r} is none: use structure='point', or n_clusters='auto' "
+                "with assignment='nearest' or 'soft', which chooses the number of any structure."
             )
 
-    def opens(self) -> int:
+    def competition_passes(self) -> int:
         return self.passes
 
     def penalty(self, losses: Floats, owners: Ints) -> tuple[Ints, Floats]:
-        """The rival of each row's owner, and how strongly the row drives it away."""
+        """The rival of each row's owner, and the strength with which it moves away from the row."""
         rows = np.arange(len(losses))
         others = losses.copy()
         others[rows, owners] = np.inf
         rivals = others.argmin(axis=1)
-        far = others[rows, rivals]
-        ratio = losses[rows, owners] / np.where(far > 0, far, 1.0)
-        return rivals, self.strength * np.where(np.isfinite(far), ratio, 0.0)
+        second = others[rows, rivals]
+        ratio = losses[rows, owners] / np.where(second > 0, second, 1.0)
+        return rivals, self.strength * np.where(np.isfinite(second), ratio, 0.0)
 
 
-WORDS: dict[str, Assignment] = {
+ASSIGNMENTS: dict[str, Assignment] = {
     "nearest": Nearest(),
     "soft": Soft(),
     "frequency": FrequencySensitive(),
@@ -156,7 +163,7 @@ WORDS: dict[str, Assignment] = {
 
 
 def assignment_of(value: Any) -> Assignment:
-    """A rule from its word or itself."""
+    """A rule by its name, or the rule itself."""
     if isinstance(value, Assignment):
         return value
-    return WORDS[validation.choice("assignment", value, tuple(WORDS))]
+    return ASSIGNMENTS[validation.choice("assignment", value, tuple(ASSIGNMENTS))]

@@ -1,4 +1,4 @@
-"""The passes before the last ones, in which structures compete: rare winners are helped, or rivals driven away."""
+"""Competitive learning before the alternation: frequency-sensitive, or with penalised rivals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,147 +12,148 @@ from gramian.structures.components.base import dense, weights
 from gramian.structures.loop.rounding import first_least
 
 Floats = NDArray[np.float64]
-APART = (
-    16.0  # squared distance of the means of two clusters, in squared spreads along the way, below which they are one
-)
-STILL = 1e-6  # movement of points, in root mean squares of the rows about them, that ends it
+MIN_SEPARATION = 16.0  # squared distance of two means, in variances of their rows along the line between them
+MAX_MOVEMENT = 1e-6  # of points at convergence, in root mean squares of the rows about them
 
 
 def compete(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
-    """The state after the competition of a rule, if it has one; points that win nothing are dropped by the last."""
-    if not loop.rule.opens():
-        return state
-    return _driven(loop, state, history) if hasattr(loop.rule, "penalty") else _evened(loop, state, history)
+    """The state after the competition of a rule, if it has one."""
+    if loop.rule.penalizes_rivals:
+        return _rival_penalized(loop, state, history)
+    return _frequency_sensitive(loop, state, history)
 
 
-def _evened(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
-    """Losses times the shares won so far."""
+def _frequency_sensitive(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
+    """Competition by losses times the share of rows won so far; none where the rule has no such passes."""
     won = np.zeros(len(state.structures))
-    for _ in range(loop.rule.opens()):
+    for _ in range(loop.rule.competition_passes()):
         if deadline.passed():
             break
-        found = loop.rows.sum(loop.hard(state, loop.rule))
-        history.append((len(history), found.value, np.inf))
-        won = won + found.mass
-        state = loop.refit(state, found)
+        totals = loop.rows.sum(loop.hard(state, loop.rule))
+        history.append((len(history), totals.value, np.inf))
+        won = won + totals.mass
+        state = loop.refit(state, totals)
         state.shares = np.maximum(won, 1e-9 * won.sum()) / won.sum()
-        if not found.changed:
+        if not totals.changed:
             break
     return state
 
 
 @dataclass(eq=False)
-class _Moves:
-    """Sums of the rows that points win and of those that drive them away, with their weights."""
+class _CompetitionTotals:
+    """Weights and weighted sums of the rows that each point wins, and of those that it is the rival of."""
 
     value: float
     won: Floats
-    pushed: Floats
+    lost: Floats
     won_sum: Floats
-    pushed_sum: Floats
+    lost_sum: Floats
 
-    def __add__(self, other: "_Moves") -> "_Moves":
-        return _Moves(
+    def __add__(self, other: "_CompetitionTotals") -> "_CompetitionTotals":
+        return _CompetitionTotals(
             self.value + other.value,
             self.won + other.won,
-            self.pushed + other.pushed,
+            self.lost + other.lost,
             self.won_sum + other.won_sum,
-            self.pushed_sum + other.pushed_sum,
+            self.lost_sum + other.lost_sum,
         )
 
 
-def _driven(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
-    """Winners learn rows and rivals are driven from them, until what wins stands still."""
+def _rival_penalized(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
+    """Winners move to their rows and rivals away from them, until the winners converge."""
     structures = list(state.structures)
-    for _ in range(loop.rule.opens()):
+    for _ in range(loop.rule.competition_passes()):
         if deadline.passed():
             break
-        at = replace(state, structures=structures)
-        found = loop.rows.sum(_leaf(loop, at))
-        history.append((len(history), found.value, np.inf))
+        current = replace(state, structures=structures)
+        totals = loop.rows.sum(_leaf(loop, current))
+        history.append((len(history), totals.value, np.inf))
         moves = []
         for j, each in enumerate(structures):
-            pull = found.won_sum[j] - found.won[j] * each.center_
-            push = found.pushed_sum[j] - found.pushed[j] * each.center_
-            moves.append((pull - push) / max(found.won[j] + found.pushed[j], 1e-300))
-        kept = [j for j in range(len(structures)) if found.won[j] > 0]
-        still = max(float(np.linalg.norm(moves[j])) for j in kept)
-        if len(kept) == len(moves) and still <= STILL * np.sqrt(found.value / loop.weight):
-            surplus = _balanced(loop, at, found)
+            attraction = totals.won_sum[j] - totals.won[j] * each.center_
+            repulsion = totals.lost_sum[j] - totals.lost[j] * each.center_
+            moves.append((attraction - repulsion) / max(totals.won[j] + totals.lost[j], 1e-300))
+        winners = [j for j in range(len(structures)) if totals.won[j] > 0]
+        movement = max(float(np.linalg.norm(moves[j])) for j in winners)
+        if len(winners) == len(moves) and movement <= MAX_MOVEMENT * np.sqrt(totals.value / loop.weight):
+            surplus = _surplus_point(loop, current, totals)
             if surplus is None:
                 break
-            kept.remove(surplus)
-        structures = [structures[j].through(structures[j].center_ + moves[j]) for j in kept]
-    else:  # points that go to and fro within a cluster
-        structures = _parted(loop, state, structures)
+            winners.remove(surplus)
+        structures = [structures[j].moved_to(structures[j].center_ + moves[j]) for j in winners]
+    else:  # points that oscillate within a cluster
+        structures = _one_per_cluster(loop, state, structures)
     shares = np.full(len(structures), 1.0 / len(structures))
     return replace(state, structures=structures, shares=shares)
 
 
-def _parted(loop: Any, state: Any, structures: list[Any]) -> list[Any]:
-    """Points that win rows, one in each cluster."""
+def _one_per_cluster(loop: Any, state: Any, structures: list[Any]) -> list[Any]:
+    """The means of the rows that points win, without surplus points."""
     while True:
-        at = replace(state, structures=structures)
-        found = loop.rows.sum(_leaf(loop, at))
-        kept = [j for j in range(len(structures)) if found.won[j] > 0]
-        if len(kept) == len(structures):
-            surplus = _balanced(loop, at, found)
+        current = replace(state, structures=structures)
+        totals = loop.rows.sum(_leaf(loop, current))
+        winners = [j for j in range(len(structures)) if totals.won[j] > 0]
+        if len(winners) == len(structures):
+            surplus = _surplus_point(loop, current, totals)
             if surplus is None:
                 return structures
-            kept.remove(surplus)
-        structures = [structures[j].through(found.won_sum[j] / found.won[j]) for j in kept]
+            winners.remove(surplus)
+        structures = [structures[j].moved_to(totals.won_sum[j] / totals.won[j]) for j in winners]
 
 
-def _balanced(loop: Any, state: Any, found: _Moves) -> int | None:
-    """A point that stands still within the cluster of another, if there is one: of the two the one with fewer rows.
+def _surplus_point(loop: Any, state: Any, totals: _CompetitionTotals) -> int | None:
+    """A point that shares a cluster with another, if there is one: of the two the one with fewer rows.
 
-    Two points share a cluster where D² < 16 s²: D how far the means of their rows are apart, s the spread of the rows
-    about these along the way. Halves of a normal cluster have 7 s², of an even one 12.
+    Two points share a cluster where D² < 16 s²: D is the distance of the means of their rows, s² the variance of the
+    rows about these along the line between them. Halves of a normal cluster have 7 s², of a uniform one 12.
     """
-    means = found.won_sum / found.won[:, None]
+    means = totals.won_sum / totals.won[:, None]
     k = len(means)
     pairs = [(i, j) for i in range(k) for j in range(i) if _nearest(means, i) == j or _nearest(means, j) == i]
     if not pairs:
         return None
-    ways = np.array([means[i] - means[j] for i, j in pairs])
-    lengths = np.sqrt(np.einsum("ij,ij->i", ways, ways))
-    ways = ways / np.where(lengths > 0, lengths, 1.0)[:, None]
+    directions = np.array([means[i] - means[j] for i, j in pairs])
+    lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
+    directions = directions / np.where(lengths > 0, lengths, 1.0)[:, None]
     ends = np.array(pairs)
 
     def leaf(block: Any) -> Floats:
         X, w = dense(block.X), weights(block)
         owners = first_least(loop.losses(X, state))
-        along = np.asarray(X @ ways.T) - np.einsum("jd,pd->jp", means, ways)[owners]
-        theirs = (owners[:, None] == ends[:, 0]) | (owners[:, None] == ends[:, 1])
-        return np.asarray(w @ np.where(theirs, along, 0.0) ** 2)
+        along = np.asarray(X @ directions.T) - np.einsum("jd,pd->jp", means, directions)[owners]
+        is_member = (owners[:, None] == ends[:, 0]) | (owners[:, None] == ends[:, 1])
+        return np.asarray(w @ np.where(is_member, along, 0.0) ** 2)
 
-    spread = loop.rows.sum(leaf) / found.won[ends].sum(axis=1)
-    ratios = np.where(spread > 0, lengths**2 / np.where(spread > 0, spread, 1.0), np.where(lengths > 0, np.inf, 0.0))
-    worst = int(ratios.argmin())
-    if ratios[worst] >= APART:
+    variance = loop.rows.sum(leaf) / totals.won[ends].sum(axis=1)
+    separation = np.where(
+        variance > 0, lengths**2 / np.where(variance > 0, variance, 1.0), np.where(lengths > 0, np.inf, 0.0)
+    )
+    closest = int(separation.argmin())
+    if separation[closest] >= MIN_SEPARATION:
         return None
-    i, j = pairs[worst]
-    return i if found.won[i] < found.won[j] else j
+    i, j = pairs[closest]
+    return i if totals.won[i] < totals.won[j] else j
 
 
 def _nearest(means: Floats, i: int) -> int:
-    far = ((means - means[i]) ** 2).sum(axis=1)
-    far[i] = np.inf
-    return int(far.argmin())
+    squares = ((means - means[i]) ** 2).sum(axis=1)
+    squares[i] = np.inf
+    return int(squares.argmin())
 
 
-def _leaf(loop: Any, state: Any) -> Callable[[Any], _Moves]:
-    def leaf(block: Any) -> _Moves:
+def _leaf(loop: Any, state: Any) -> Callable[[Any], _CompetitionTotals]:
+    def leaf(block: Any) -> _CompetitionTotals:
         X, w = dense(block.X), weights(block)
         k = len(state.structures)
         losses = loop.losses(X, state)
         owners = first_least(losses)
         rivals, strength = loop.rule.penalty(losses, owners) if k > 1 else (owners, np.zeros(len(w)))
         rows = np.arange(len(w))
-        take, drive = np.zeros((len(w), k)), np.zeros((len(w), k))
-        take[rows, owners] = w
-        drive[rows, rivals] = w * strength
+        won, lost = np.zeros((len(w), k)), np.zeros((len(w), k))
+        won[rows, owners] = w
+        lost[rows, rivals] = w * strength
         value = float(w @ losses[rows, owners])
-        return _Moves(value, take.sum(axis=0), drive.sum(axis=0), np.asarray(X.T @ take).T, np.asarray(X.T @ drive).T)
+        won_sum, lost_sum = np.asarray(X.T @ won).T, np.asarray(X.T @ lost).T
+        return _CompetitionTotals(value, won.sum(axis=0), lost.sum(axis=0), won_sum, lost_sum)
 
     return leaf

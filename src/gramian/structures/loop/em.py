@@ -17,10 +17,10 @@ from gramian.structures.loop.sufficient_statistics import Scatter
 
 Floats = NDArray[np.float64]
 PANEL = 128  # rows at once: those of all densities, in their units, stay in the cache
-ROOM = 2**22  # numbers of all densities, beyond which the plain pass is taken
+MAX_NUMBERS = 2**22  # numbers of all densities, beyond which the plain pass is taken
 
 
-class Engine:
+class GaussianPass:
     """Densities of one state, laid out for the compiled pass."""
 
     def __init__(self, structures: list[Any], shares: Floats) -> None:
@@ -32,14 +32,14 @@ class Engine:
         self.inverse = np.zeros((k, self.wide, self.wide) if self.full else (k, d))
         self.offset = np.zeros((k, self.wide))
         for j, each in enumerate(structures):
-            away = each.mean_ - self.center
+            deviation = each.mean_ - self.center
             if self.full:
-                root = sl.solve_triangular(each._root, np.eye(d), lower=True, check_finite=False)
-                self.inverse[j, :d, :d] = root
-                self.offset[j, :d] = root @ away
+                inverse_root = sl.solve_triangular(each._root, np.eye(d), lower=True, check_finite=False)
+                self.inverse[j, :d, :d] = inverse_root
+                self.offset[j, :d] = inverse_root @ deviation
             else:
                 self.inverse[j] = 1.0 / each._root
-                self.offset[j] = away / each._root
+                self.offset[j] = deviation / each._root
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(shares), -1e300)
         self.constant = logs - 0.5 * d * LOG_2PI - np.array([log_volume(each._root, d) for each in structures])
@@ -81,7 +81,7 @@ def _load(X: Any, center: Any, start: int, m: int, x: Any) -> None:  # pragma: n
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _units(x: Any, A: Any, b: Any, y: Any, q: Any) -> None:  # pragma: no cover - compiled
+def _whiten(x: Any, A: Any, b: Any, y: Any, q: Any) -> None:  # pragma: no cover - compiled
     """y = A x − b for lower triangular A in blocks of four, and q = ‖y‖²."""
     d = len(b)
     for t in range(PANEL):
@@ -140,7 +140,7 @@ def _dots(u: Any, y: Any, i: int, j: int, S: Any) -> None:  # pragma: no cover -
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _total(v: Any) -> Any:  # pragma: no cover - compiled
+def _sum(v: Any) -> Any:  # pragma: no cover - compiled
     total = 0.0
     for t in range(PANEL):
         total += v[t]
@@ -148,7 +148,9 @@ def _total(v: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _shares(p: Any, constant: Any, top: Any, total: Any, bits: Any) -> None:  # pragma: no cover - compiled
+def _responsibilities(
+    p: Any, constant: Any, largest: Any, total: Any, bits: Any
+) -> None:  # pragma: no cover - compiled
     """p[c] = ‖y‖² becomes the share of density c of every row; top + log total is the log of their sum."""
     k = len(p)
     for c in range(k):
@@ -156,37 +158,37 @@ def _shares(p: Any, constant: Any, top: Any, total: Any, bits: Any) -> None:  # 
         for t in range(PANEL):
             row[t] = shift - 0.5 * row[t]
     for t in range(PANEL):
-        top[t] = p[0, t]
+        largest[t] = p[0, t]
     for c in range(1, k):
         row = p[c]
         for t in range(PANEL):
-            top[t] = row[t] if row[t] > top[t] else top[t]
+            largest[t] = row[t] if row[t] > largest[t] else largest[t]
     for t in range(PANEL):
         total[t] = 0.0
     for c in range(k):
         row = p[c]
         for t in range(PANEL):
-            row[t] -= top[t]
+            row[t] -= largest[t]
         exp_here(row, PANEL, bits)
         for t in range(PANEL):
             total[t] += row[t]
 
 
 @njit(cache=True, nogil=True)
-def _close(
-    p: Any, top: Any, total: Any, weight: Any, start: int, m: int, owners: Any, scores: Any
+def _finish(
+    p: Any, largest: Any, total: Any, weight: Any, start: int, m: int, owners: Any, scores: Any
 ) -> Any:  # pragma: no cover - compiled
     """Shares times weights, owners and scores of m rows; gives Σw log density."""
     k = len(p)
     value = 0.0
     for t in range(m):
-        score = top[t] + np.log(total[t])
+        score = largest[t] + np.log(total[t])
         w = weight[start + t] if len(weight) else 1.0
         value += w * score
         scores[start + t] = score
-        top[t] = w / total[t]
+        largest[t] = w / total[t]
     for t in range(m, PANEL):
-        top[t] = 0.0
+        largest[t] = 0.0
     for t in range(m):
         best = 0
         for c in range(1, k):
@@ -196,7 +198,7 @@ def _close(
     for c in range(k):
         row = p[c]
         for t in range(PANEL):
-            row[t] *= top[t]
+            row[t] *= largest[t]
     return value
 
 
@@ -207,26 +209,26 @@ def _full(
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     n, k, d = len(X), A.shape[0], A.shape[1]
     x, y, u = np.zeros((d, PANEL)), np.empty((k, d, PANEL)), np.empty((d, PANEL))
-    p, top, total = np.empty((k, PANEL)), np.empty(PANEL), np.empty(PANEL)
+    p, largest, total = np.empty((k, PANEL)), np.empty(PANEL), np.empty(PANEL)
     bits = np.empty(PANEL, dtype=np.int64)
     value = 0.0
     for start in range(0, n, PANEL):
         m = min(PANEL, n - start)
         _load(X, center, start, m, x)
         for c in range(k):
-            _units(x, A[c], b[c], y[c], p[c])
-        _shares(p, constant, top, total, bits)
-        value += _close(p, top, total, weight, start, m, owners, scores)
+            _whiten(x, A[c], b[c], y[c], p[c])
+        _responsibilities(p, constant, largest, total, bits)
+        value += _finish(p, largest, total, weight, start, m, owners, scores)
         for c in range(k):
-            share = _total(p[c])
-            if share == 0.0:
+            total_share = _sum(p[c])
+            if total_share == 0.0:
                 continue
-            mass[c] += share
+            mass[c] += total_share
             for i in range(d):
-                row, r, out = y[c, i], p[c], u[i]
+                row, r, product = y[c, i], p[c], u[i]
                 for t in range(PANEL):
-                    out[t] = row[t] * r[t]
-                first[c, i] += _total(out)
+                    product[t] = row[t] * r[t]
+                first[c, i] += _sum(product)
             for i in range(0, d, 4):
                 for j in range(0, i + 1, 4):
                     _dots(u, y[c], i, j, second[c])
@@ -234,7 +236,7 @@ def _full(
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _far(x: Any, a: Any, b: Any, q: Any) -> None:  # pragma: no cover - compiled
+def _square_distances(x: Any, a: Any, b: Any, q: Any) -> None:  # pragma: no cover - compiled
     """q = Σ (a x − b)², four columns at once."""
     d, i = len(a), 0
     for t in range(PANEL):
@@ -283,21 +285,21 @@ def _diagonal(
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     n, k, d = len(X), a.shape[0], a.shape[1]
     x = np.zeros((d, PANEL))
-    p, top, total = np.empty((k, PANEL)), np.empty(PANEL), np.empty(PANEL)
+    p, largest, total = np.empty((k, PANEL)), np.empty(PANEL), np.empty(PANEL)
     bits = np.empty(PANEL, dtype=np.int64)
     value = 0.0
     for start in range(0, n, PANEL):
         m = min(PANEL, n - start)
         _load(X, center, start, m, x)
         for c in range(k):
-            _far(x, a[c], b[c], p[c])
-        _shares(p, constant, top, total, bits)
-        value += _close(p, top, total, weight, start, m, owners, scores)
+            _square_distances(x, a[c], b[c], p[c])
+        _responsibilities(p, constant, largest, total, bits)
+        value += _finish(p, largest, total, weight, start, m, owners, scores)
         for c in range(k):
-            share = _total(p[c])
-            if share == 0.0:
+            total_share = _sum(p[c])
+            if total_share == 0.0:
                 continue
-            mass[c] += share
+            mass[c] += total_share
             for i in range(0, d, 2):
                 _moments(x, a[c], b[c], p[c], i, min(i + 1, d - 1), first[c], second[c])
     return value

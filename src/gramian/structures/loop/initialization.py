@@ -1,4 +1,4 @@
-"""Where a loop starts: structures grown one by one where the rows fit worst, or from a division of the rows."""
+"""Initialisation: structures added one by one where rows fit worst, or fitted to the clusters of k-means."""
 
 from copy import copy
 from typing import Any
@@ -10,37 +10,37 @@ from numpy.typing import NDArray
 from gramian._core import validation
 from gramian.rows import Rows
 from gramian.solvers.kmeans.lloyd import lloyd
-from gramian.solvers.kmeans.points import Points
+from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
 from gramian.structures.components.base import Structure, dense, weights
-from gramian.structures.components.levenberg import WITHIN
-from gramian.structures.components.point import Point, all_means
-from gramian.structures.loop.multipass import Answers, concluded
+from gramian.structures.components.levenberg import MAX_HARD_PASSES
+from gramian.structures.components.point import Point
+from gramian.structures.loop.multipass import StructureTotals, run_requests
 from gramian.structures.loop.rounding import clearly_less, first_largest, first_least
-from gramian.structures.loop.state import shared
+from gramian.structures.loop.state import pooled
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 INITS = ("k-means++", "farthest", "random")
-SAMPLE = 10_000  # rows that points grow from; of other structures fewer, which are compared more often
-SHAPE_SAMPLE = 1024
+MAX_POINT_SAMPLE = 10_000  # rows from which points are initialised
+MAX_SHAPE_SAMPLE = 1024  # the same for other structures, whose losses are computed more often
 SHAPE_TRIALS = 12
-WARM_PASSES, WARM_TOL = 30, 1e-4  # of k-means, whose parts densities start from
+KMEANS_PASSES, KMEANS_TOL = 30, 1e-4  # of the k-means from whose clusters densities start
 
 
-class Sample:
-    """Rows of positive weight to start from: all, or some drawn at random; missing numbers are column means.
+class SeedSample:
+    """Distinct rows of positive weight, all or a random sample, for initialisation; missing numbers are column means.
 
-    Equal rows are one with the weight of all, in an order of their own: draws are the same for rows that are repeated,
-    weighted or in another order.
+    Equal rows are one with the weight of all, in an order that depends on the rows alone: draws are the same for rows
+    that are repeated, weighted or in another order.
     """
 
-    def __init__(self, rows: Rows, most: int, rng: np.random.Generator) -> None:
-        _, X, weight = drawn_rows(rows, most, rng)
+    def __init__(self, rows: Rows, max_rows: int, rng: np.random.Generator) -> None:
+        _, X, weight = drawn_rows(rows, max_rows, rng)
         if not sp.issparse(X) and np.isnan(X).any():
-            gone = np.isnan(X)
-            count = np.maximum((~gone).sum(axis=0), 1)
-            X = np.where(gone, np.where(gone, 0.0, X).sum(axis=0) / count, X)
+            missing = np.isnan(X)
+            count = np.maximum((~missing).sum(axis=0), 1)
+            X = np.where(missing, np.where(missing, 0.0, X).sum(axis=0) / count, X)
         first, of_row = _distinct(X)
         self.X: Any = X[first]
         self.weight: Floats = np.bincount(of_row, weights=weight, minlength=len(first)).astype(np.float64)
@@ -49,72 +49,76 @@ class Sample:
         return len(self.weight)
 
     def row(self, i: int) -> Floats:
-        found = self.X[[i]]
-        return np.asarray(found.toarray() if sp.issparse(found) else found).reshape(-1)
+        row = self.X[[i]]
+        return np.asarray(row.toarray() if sp.issparse(row) else row).reshape(-1)
 
 
-def drawn_rows(rows: Rows, most: int, rng: np.random.Generator) -> tuple[Ints, Any, Floats]:
-    """Rows of positive weight, all or `most` of them drawn at random: their places, themselves and their weights."""
+def drawn_rows(rows: Rows, max_rows: int, rng: np.random.Generator) -> tuple[Ints, Any, Floats]:
+    """Rows of positive weight, all or `max_rows` of them drawn at random: their indices, themselves, their weights."""
     counts = rows.sum(lambda block: [int((weights(block) > 0).sum())])
     total = sum(counts)
-    ranks = np.arange(total) if total <= most else np.sort(rng.choice(total, most, replace=False))
-    before = np.concatenate([[0], np.cumsum(counts)])
+    ranks = np.arange(total) if total <= max_rows else np.sort(rng.choice(total, max_rows, replace=False))
+    first_ranks = np.concatenate([[0], np.cumsum(counts)])
 
-    def taken(block: Any) -> list[Any]:
+    def drawn(block: Any) -> list[Any]:
         i = block.start // rows.block_size
-        mine = ranks[np.searchsorted(ranks, before[i]) : np.searchsorted(ranks, before[i + 1])] - before[i]
-        if not len(mine):
+        low, high = first_ranks[i], first_ranks[i + 1]
+        of_block = ranks[np.searchsorted(ranks, low) : np.searchsorted(ranks, high)] - low
+        if not len(of_block):
             return []
         w = weights(block)
-        index = np.flatnonzero(w > 0)[mine]
+        index = np.flatnonzero(w > 0)[of_block]
         X = block.X if len(index) == len(w) else block.X[index]
         return [(block.start + index, dense(X), w[index])]
 
-    found = rows.sum(taken)
+    parts = rows.sum(drawn)
     stack = sp.vstack if rows.is_sparse else np.concatenate
-    X: Any = stack([X for _, X, _ in found])
-    return np.concatenate([index for index, _, _ in found]), X, np.concatenate([w for *_, w in found])
+    X: Any = stack([X for _, X, _ in parts])
+    return np.concatenate([index for index, _, _ in parts]), X, np.concatenate([w for *_, w in parts])
 
 
 def _distinct(X: Any) -> tuple[Any, Any]:
-    """The first of all equal rows, in an order that depends on the rows alone, and which of them each row equals."""
+    """The first row of each group of equal rows, sorted by the rows alone, and the group of every row."""
     keys = X @ np.random.default_rng(0).standard_normal(X.shape[1]) if sp.issparse(X) else X
     _, first, of_row = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return first, of_row.reshape(-1)
 
 
-def seeds(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
+def initial_structures(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
     """Fitted structures to start from, one for every template."""
-    if (known := given_structures(templates, how)) is not None:
-        return known
-    shapes = any(each.grows == "sample" and each.least(rows.d) > 1 for each in templates)
-    sample = Sample(rows, SHAPE_SAMPLE if shapes else SAMPLE, rng)
-    parts = any(each.grows == "part" for each in templates)
+    if (fitted := fitted_structures(templates, how)) is not None:
+        return fitted
+    sample = SeedSample(rows, MAX_SHAPE_SAMPLE if have_shapes(templates, rows.d) else MAX_POINT_SAMPLE, rng)
     if not isinstance(how, str):
         return from_centers(templates, sample, centers_of(how, len(templates), rows.d))
     validation.choice("init", how, INITS)
-    if not rows.is_sparse and all_means(templates):
+    if not rows.is_sparse and all(each.is_mean for each in templates):
         centers = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
-        return [each.through(center) for each, center in zip(templates, centers, strict=True)]
-    if parts:
+        return [each.moved_to(center) for each, center in zip(templates, centers, strict=True)]
+    if any(each.initialized_by == "part" for each in templates):
         first = sample.X[start_rows(sample.X, sample.weight, len(templates), how, rng)]
-        settled = lloyd(sample.X, sample.weight, first, max_iter=WARM_PASSES, tol=WARM_TOL)
-        return from_centers(templates, sample, settled.centers)
+        clusters = lloyd(sample.X, sample.weight, first, max_iter=KMEANS_PASSES, tol=KMEANS_TOL)
+        return from_centers(templates, sample, clusters.centers)
     return grown(templates, sample, how, rng)
 
 
+def have_shapes(templates: list[Any], d: int) -> bool:
+    """Whether some structures are fitted first to several rows of a sample, by costly trials."""
+    return any(each.initialized_by == "sample" and each.min_rows(d) > 1 for each in templates)
+
+
 def start_rows(X: Any, weight: Any, k: int, how: str, rng: np.random.Generator) -> Any:
-    """Numbers of k rows to start means from."""
+    """Indices of k rows to start means from."""
     validation.choice("init", how, INITS)
     if how == "farthest":
         return farthest(X, weight, k)
     if how == "k-means++":
         return plus_plus(X, weight, k, rng)
-    return by_weight(np.ones(len(Points.of(X).X)) if weight is None else weight, k, rng)
+    return by_weight(np.ones(len(ScaledPoints.of(X).X)) if weight is None else weight, k, rng)
 
 
-def given_structures(templates: list[Any], how: Any) -> list[Any] | None:
-    """Structures that were fitted before, one for every template; None where something else is given."""
+def fitted_structures(templates: list[Any], how: Any) -> list[Any] | None:
+    """The fitted structures that `init` lists, one for every template; None where it is something else."""
     if not (isinstance(how, list | tuple) and how and all(isinstance(each, Structure) for each in how)):
         return None
     structures = list(how)
@@ -123,123 +127,124 @@ def given_structures(templates: list[Any], how: Any) -> list[Any] | None:
     for template, each in zip(templates, structures, strict=True):
         if type(template) is not type(each):
             raise TypeError(f"init has {each!r} where the model has {template!r}; give fitted structures of its kind.")
-    known = [copy(each) for each in structures]
-    for template, each in zip(templates, known, strict=True):
+    copies = [copy(each) for each in structures]
+    for template, each in zip(templates, copies, strict=True):
         vars(each).update(vars(template))
-    return known
+    return copies
 
 
 def centers_of(how: Any, k: int, d: int) -> Floats:
     """Centres to start from, checked."""
-    found = validation.array("init", how, f"one of {', '.join(map(repr, INITS))}, or centres of shape ({k}, {d})")
-    if found.shape != (k, d):
+    centers = validation.array("init", how, f"one of {', '.join(map(repr, INITS))}, or centres of shape ({k}, {d})")
+    if centers.shape != (k, d):
         raise ValueError(
-            f"init has shape {found.shape}; it must be one of {', '.join(map(repr, INITS))}, a list of fitted "
+            f"init has shape {centers.shape}; it must be one of {', '.join(map(repr, INITS))}, a list of fitted "
             f"structures, or an array of centres of shape ({k}, {d})."
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(centers).all():
         raise ValueError("init holds NaN or infinity; centres must be finite numbers.")
-    return found
+    return centers
 
 
-def from_centers(templates: list[Any], sample: Sample, centers: Floats) -> list[Any]:
-    """Structures fitted to the rows nearest to each centre."""
-    points = [Point().through(center) for center in centers]
+def from_centers(templates: list[Any], sample: SeedSample, centers: Floats) -> list[Any]:
+    """Structures fitted to the rows nearest to each centre; points are the centres."""
+    points = [Point().moved_to(center) for center in centers]
     owners = first_least(np.column_stack([point.loss(sample.X) for point in points]))
-    parts = [np.flatnonzero(owners == j) for j in range(len(templates))]
-    rows = [(sample.X[part], sample.weight[part]) if len(part) else (sample.X, sample.weight) for part in parts]
-    gathered = [template.gather(*row) for template, row in zip(templates, rows, strict=True)]
-    there = np.array([len(part) > 0 for part in parts])
+    members = [np.flatnonzero(owners == j) for j in range(len(templates))]
+    nonempty = np.array([len(index) > 0 for index in members])
+    rows = [(sample.X[index], sample.weight[index]) if len(index) else (sample.X, sample.weight) for index in members]
+    totals = [template.statistics(*row) for template, row in zip(templates, rows, strict=True)]
 
-    def ask(questions: list[Any]) -> Answers:
-        return Answers([None if q is None else q(*row) for q, row in zip(questions, rows, strict=True)])
+    def run_pass(pending: list[Any]) -> StructureTotals:
+        return StructureTotals([None if f is None else f(*row) for f, row in zip(pending, rows, strict=True)])
 
-    askings = [None if isinstance(template, Point) else template.learning(WITHIN) for template in templates]
-    summaries = concluded(askings, shared(templates, gathered, there), ask)
-    found = []
-    for j, (template, summary) in enumerate(zip(templates, summaries, strict=True)):
-        each = template if isinstance(template, Point) else template.refitted(summary)
-        found.append(each if there[j] and not isinstance(template, Point) else each.through(centers[j]))
-    return found
+    requests = [None if each.is_point else each.pass_requests(MAX_HARD_PASSES) for each in templates]
+    estimates = run_requests(requests, pooled(templates, totals, nonempty), run_pass)
+    structures = []
+    for j, (template, estimate) in enumerate(zip(templates, estimates, strict=True)):
+        each = template if template.is_point else template.refitted(estimate)
+        structures.append(each if nonempty[j] and not template.is_point else each.moved_to(centers[j]))
+    return structures
 
 
-def extended(structures: list[Any], template: Any, sample: Sample, rng: np.random.Generator) -> list[Any]:
-    """Structures and one more: where those before it fit worst, or of a density, about the row that fits worst."""
+def extended(structures: list[Any], template: Any, sample: SeedSample, rng: np.random.Generator) -> list[Any]:
+    """Structures and one more where they fit worst; a density is placed at the row of largest loss."""
     nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
     if not template.density:
         return grown([template], sample, "k-means++", rng, structures)
     broad = template.fitted_to(sample.X, sample.weight)
-    return [*structures, broad.through(sample.row(int(nearest.argmax())))]
+    return [*structures, broad.moved_to(sample.row(int(nearest.argmax())))]
 
 
-def grown(templates: list[Any], sample: Sample, how: str, rng: np.random.Generator, before: Any = ()) -> list[Any]:
-    """Structures one by one, each the best of some fitted to rows that those before it fit badly.
+def grown(templates: list[Any], sample: SeedSample, how: str, rng: np.random.Generator, before: Any = ()) -> list[Any]:
+    """Structures one by one, each the best of several trials on rows of large loss with those before it.
 
-    For points this is k-means++ with several trials; "farthest" takes the worst row of all, "random" any.
+    For points this is greedy k-means++; "farthest" takes the row of largest loss, "random" any.
     """
     middle = Point("squared" if templates[0].power == 2 else "absolute")
     nearest = middle.fitted_to(sample.X, sample.weight).loss(sample.X)
-    found: list[Any] = list(before)
-    first = not found
-    if found:
-        nearest = np.column_stack([each.loss(sample.X) for each in found]).min(axis=1)
-    taken = np.zeros(len(sample), dtype=bool)
+    structures: list[Any] = list(before)
+    first = not structures
+    if structures:
+        nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
+    is_seed = np.zeros(len(sample), dtype=bool)
     order = _order(templates, how, rng)
-    few = how != "k-means++" or (len(order) > 1 and rng.random() < 0.5)  # the best of many is the same trap every time
+    # half of the starts make one trial each, since the best of many often leads to the same local optimum
+    single = how != "k-means++" or (len(order) > 1 and rng.random() < 0.5)
     for template in (templates[j] for j in order):
-        size = template.least(sample.X.shape[1])
+        size = template.min_rows(sample.X.shape[1])
         trials = SHAPE_TRIALS if size > 1 else 2 + int(np.log(len(templates)))
-        if few and (size > 1 or how != "k-means++"):
+        if single and (size > 1 or how != "k-means++"):
             trials = 1
         best = None
         for trial in range(trials):
-            seed = _seed(sample, nearest, taken, how, rng)
-            mates = _mates(sample, seed, size, nearest, trial, how, rng)
-            candidate = template.sketch(sample.X[mates], sample.weight[mates])
+            seed = _seed(sample, nearest, is_seed, how, rng)
+            index = _rows_about(sample, seed, size, nearest, trial, how, rng)
+            candidate = template.rough_fit(sample.X[index], sample.weight[index])
             losses = candidate.loss(sample.X)
             lowered = losses if first and size == 1 else np.minimum(nearest, losses)
             total = float(sample.weight @ lowered)
             if best is None or clearly_less(total, best[0]):
                 best = (total, candidate, lowered, seed)
         assert best is not None
-        found.append(best[1])
-        nearest, taken[best[3]], first = best[2], True, False
-    new = dict(zip(order, found[len(before) :], strict=True))
+        structures.append(best[1])
+        nearest, is_seed[best[3]], first = best[2], True, False
+    new = dict(zip(order, structures[len(before) :], strict=True))
     return [*before, *(new[j] for j in range(len(templates)))]
 
 
 def _order(templates: list[Any], how: str, rng: np.random.Generator) -> list[int]:
-    """Structures of several kinds grow in any order."""
+    """The order in which structures are added: random where they are of several kinds."""
     mixed = len({repr(each) for each in templates}) > 1 and how != "farthest"
     return [int(j) for j in rng.permutation(len(templates))] if mixed else list(range(len(templates)))
 
 
-def _seed(sample: Sample, nearest: Floats, taken: Any, how: str, rng: np.random.Generator) -> int:
+def _seed(sample: SeedSample, nearest: Floats, is_seed: Any, how: str, rng: np.random.Generator) -> int:
+    """The row from which a structure is initialised."""
     if how == "farthest":
         return first_largest(nearest)
-    chances = sample.weight * (nearest if how == "k-means++" else ~taken)
-    total = np.cumsum(chances)
-    if not total[-1] > 0:  # every row is fitted already
+    total = np.cumsum(sample.weight * (nearest if how == "k-means++" else ~is_seed))
+    if not total[-1] > 0:  # all losses are zero
         total = np.cumsum(sample.weight)
     return min(int(np.searchsorted(total, rng.random() * total[-1], side="right")), len(sample) - 1)
 
 
-def _mates(
-    sample: Sample, seed: int, size: int, nearest: Floats, trial: int, how: str, rng: np.random.Generator
+def _rows_about(
+    sample: SeedSample, seed: int, size: int, nearest: Floats, trial: int, how: str, rng: np.random.Generator
 ) -> Any:
-    """Rows that a structure is sketched from: the seed, and neighbours of it or others that fit badly."""
+    """Rows that a structure is first fitted to: the seed, and neighbours of it or other rows of large loss."""
     n = len(sample)
     if size == 1 or n <= size:
         return np.array([seed]) if size == 1 else np.arange(n)
-    away = sample.X - sample.X[seed]
-    near = np.argsort(np.einsum("ij,ij->i", away, away), kind="stable")
+    deviation = sample.X - sample.X[seed]
+    by_distance = np.argsort(np.einsum("ij,ij->i", deviation, deviation), kind="stable")
     if how == "farthest":
-        return near[: 2 * size]
+        return by_distance[: 2 * size]
     if trial % 2 and nearest.sum() > 0:
-        chances = sample.weight * nearest
-        chances[seed] = 0.0
-        if np.count_nonzero(chances) >= size - 1:
-            others = rng.choice(n, size - 1, replace=False, p=chances / chances.sum())
+        p = sample.weight * nearest
+        p[seed] = 0.0
+        if np.count_nonzero(p) >= size - 1:
+            others = rng.choice(n, size - 1, replace=False, p=p / p.sum())
             return np.append(seed, others)
-    pool = near[1 : 1 + max(3 * size, n // 20)]
-    return np.append(seed, rng.choice(pool, min(size, len(pool)), replace=False))
+    neighbors = by_distance[1 : 1 + max(3 * size, n // 20)]
+    return np.append(seed, rng.choice(neighbors, min(size, len(neighbors)), replace=False))

@@ -1,4 +1,4 @@
-"""k-means in the feature space of a kernel: exact, from products of the kernel matrix with the shares of clusters."""
+"""Kernel k-means: exact, from products of the kernel matrix with the membership weights of the clusters."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,24 +21,26 @@ from gramian.structures.components.base import refuse_kernel_out_of_range
 from gramian.structures.components.kernel_point import KernelPoint
 from gramian.structures.components.point import Point
 from gramian.structures.loop.assignments import Nearest
-from gramian.structures.loop.restarts import Search
-from gramian.structures.loop.state import State
-from gramian.structures.number_of_clusters import FRESH, Choice, Task, boundary_note, choice_of
+from gramian.structures.loop.restarts import RestartSearch
+from gramian.structures.loop.state import LoopState
+from gramian.structures.number_of_clusters import MAX_STARTS, Choice, ChoiceTask, boundary_note, choice_of
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-KEPT = 4096  # points up to which the matrix is kept
-SAMPLE = 500  # points that are compared in pairs, or fitted again and again
-REST = 1e-6  # of the spread in the feature space that these may lose
+MAX_KEPT_POINTS = 4096  # for which the kernel matrix is kept
+MAX_SAMPLE = 500  # points of pairwise distances, and of repeated fits
+MAX_UNEXPLAINED = 1e-6  # share of the variance in the feature space that explicit features may leave out
 INITS = ("k-means++", "farthest", "random")
 
 
 @dataclass(eq=False)
-class _Found:
+class KernelKMeansResult:
+    """The end of one run: labels, the objective, the loss of every point, and ‖mean‖² of every cluster."""
+
     labels: Ints
     value: float
-    own: Floats  # loss of every point
+    losses: Floats
     norms: Floats
     history: list[tuple[int, float, float]]
     converged: bool
@@ -51,7 +53,7 @@ class KernelFit:
         self.model = model
 
     def read(self, X: Any, *, reset: bool) -> Any:
-        """Points of the kernel; tables are checked for their columns."""
+        """Points of the kernel; the columns of tables are validated."""
         X = X.collect().X if isinstance(X, Rows) else X
         if is_table(X):
             validate_data(self.model, X, skip_check_array=True, reset=reset)
@@ -61,19 +63,18 @@ class KernelFit:
 
     @staticmethod
     def comparable(X: Any) -> Any:
-        """Points as they are found again: rows of numbers, or what the kernel compares."""
+        """Points by which rows of the fit are recognised: rows of numbers, or what the kernel compares."""
         X = X.collect().X if isinstance(X, Rows) else X
         return vectors(X).X if is_table(X) else X
 
     @single_threaded_blas()
     def fit(self, X: Any, sample_weight: Any) -> None:
         model = self.model
-        k = model._counts(None)
+        k = model._n_clusters(model._composition())
         if k is None and model.criterion == "bic":
             raise ValueError(
-                'criterion "bic" counts the directions that noise fills, and a feature space does not say how many: '
-                'with a kernel give criterion="prediction_strength", "silhouette", "stability", "gap", "elbow" or '
-                '"penalty".'
+                'criterion "bic" needs the dimension of the noise, which a feature space does not determine: with a '
+                'kernel use criterion="prediction_strength", "silhouette", "stability", "gap", "elbow" or "penalty".'
             )
         validation.choice("init", model.init if isinstance(model.init, str) else repr(model.init), INITS)
         for name in ("n_init", "max_iter"):
@@ -87,105 +88,103 @@ class KernelFit:
         points = self.read(X, reset=True)
         refuse_kernel_out_of_range(model.kernel_.diag(points), X)
         rows = scan(np.zeros((len(points), 1)), sample_weight=sample_weight)
-        given = rows.collect().weight
-        weight = np.ones(len(points)) if given is None else np.asarray(given, dtype=np.float64)
+        row_weight = rows.collect().weight
+        weight = np.ones(len(points)) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
         used = int((weight > 0).sum())
         if k is not None and k > used:
             raise ValueError(
                 f"n_clusters is {k}, and X has {used} points of positive weight (n_samples={used}): give at most "
                 f"{used} clusters."
             )
-        engine = _Engine(model.kernel_, points, weight)
+        space = _FeatureSpace(model.kernel_, points, weight)
         rng = np.random.default_rng(seed_of(model.random_state))
-        if hasattr(model, "choice_"):
-            del model.choice_
+        model._forget("choice_", "centers_")
         if k is None:
-            best, model.choice_ = self._chosen(engine, used, rng)
+            best, model.choice_ = self._chosen(space, used, rng)
             model.choice_.warn_at_boundary()
         else:
-            starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
-            tries = [engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol)]
-            while len(tries) < starts and not deadline.passed():
-                tries.append(engine.run(engine.seeds(k, model.init, rng), int(model.max_iter), tol))
-            best = min(tries, key=lambda found: found.value)
+            n_starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
+            runs = [space.run(space.seeds(k, model.init, rng), int(model.max_iter), tol)]
+            while len(runs) < n_starts and not deadline.passed():
+                runs.append(space.run(space.seeds(k, model.init, rng), int(model.max_iter), tol))
+            best = min(runs, key=lambda run: run.value)
         model._known = known = KnownRows.of(self.comparable(X))
         if (labels := known.together(best.labels, weight)) is not best.labels:
-            best = engine.judged(np.unique(labels, return_inverse=True)[1], best)
-        self._take(engine, best, given)
+            best = space.relabeled(np.unique(labels, return_inverse=True)[1], best)
+        self._set_fit(space, best, row_weight)
 
-    def _chosen(self, engine: "_Engine", used: int, rng: np.random.Generator) -> tuple[_Found, Choice]:
-        """The best number of clusters: fits of all points along it, judged by some as rows of features."""
+    def _chosen(self, space: "_FeatureSpace", used: int, rng: np.random.Generator) -> tuple[KernelKMeansResult, Choice]:
+        """The fit with the number of clusters that the criterion chooses on a sample of points as rows of features."""
         model = self.model
-        index = np.flatnonzero(engine.weight > 0)
-        if len(index) > SAMPLE:
-            index = np.sort(rng.choice(index, SAMPLE, replace=False))
-        points = engine.points[index]
+        index = np.flatnonzero(space.weight > 0)
+        if len(index) > MAX_SAMPLE:
+            index = np.sort(rng.choice(index, MAX_SAMPLE, replace=False))
+        points = space.points[index]
         criterion = "prediction_strength" if model.criterion == "auto" else model.criterion
         if criterion == "gap" and not isinstance(points, Vectors):
             raise ValueError(
-                'criterion "gap" compares with rows spread evenly over a box, and points of this kernel are no rows of '
-                'numbers: give criterion="prediction_strength", "silhouette", "stability", "elbow" or "penalty".'
+                'criterion "gap" draws uniform rows from a box, and points of this kernel are not rows of numbers: use '
+                'criterion="prediction_strength", "silhouette", "stability", "elbow" or "penalty".'
             )
-        F, weight = engine.features(points), engine.weight[index]
-        search = Search(
+        F, weight = space.features(points), space.weight[index]
+        search = RestartSearch(
             scan(F, sample_weight=weight), Nearest(), float((weight @ F**2 / weight.sum()).mean()), model.init,
             int(model.n_init), int(model.max_iter), float(model.tol), len(index), rng,
         )  # fmt: skip
-        task = Task(
-            search, Point(), criterion, model.max_clusters, model.penalty, float(engine.weight.sum()),
-            getattr(points, "X", None), lambda X: engine.features(engine.kernel.points(X)),
+        task = ChoiceTask(
+            search, Point(), criterion, model.max_clusters, model.penalty, float(space.weight.sum()),
+            points.X if isinstance(points, Vectors) else None, lambda X: space.features(space.kernel.points(X)),
         )  # fmt: skip
         with searching():
-            found = engine.along(min(int(model.max_clusters), used), model, rng)
-        choice = choice_of(task, [replace(each, labels=each.labels[index]) for each in found])
-        return found[choice.chosen - 1], choice
+            results = space.path(min(int(model.max_clusters), used), model, rng)
+        choice = choice_of(task, [replace(each, labels=each.labels[index]) for each in results])
+        return results[choice.chosen - 1], choice
 
-    def _take(self, engine: "_Engine", found: _Found, given: Any) -> None:
+    def _set_fit(self, space: "_FeatureSpace", result: KernelKMeansResult, row_weight: Any) -> None:
         model = self.model
-        owned, labels = np.unique(found.labels, return_inverse=True)
-        again = engine.losses(found.labels, len(found.norms))[0]
-        value = float(engine.weight @ again[np.arange(len(labels)), found.labels])
-        fewer = (value - float(engine.weight @ again.min(axis=1))) / value if value > 0 else 0.0
-        model.labels_, model.n_clusters_ = labels, len(owned)
+        nonempty, labels = np.unique(result.labels, return_inverse=True)
+        losses = space.losses(result.labels, len(result.norms))[0]
+        own_losses = losses[np.arange(len(labels)), result.labels]
+        value = float(space.weight @ own_losses)
+        decrease = (value - float(space.weight @ losses.min(axis=1))) / value if value > 0 else 0.0
+        model.labels_, model.n_clusters_ = labels, len(nonempty)
         model.structures_ = []
-        for j, old in enumerate(owned):
+        for j, old in enumerate(nonempty):
             each = KernelPoint(model.kernel)
             each.kernel_ = model.kernel_
-            model.structures_.append(each.mean_of(engine.points, engine.weight * (labels == j), found.norms[old]))
-        model._state = State(model.structures_, np.full(len(owned), 1.0 / len(owned)))
-        model._rule, model._missing = Nearest(), False
-        model._scores = -again[np.arange(len(labels)), found.labels][model._known.first[model._known.group]]
-        model._row_weight = given
+            model.structures_.append(each.mean_of(space.points, space.weight * (labels == j), result.norms[old]))
+        model._state = LoopState(model.structures_, np.full(len(nonempty), 1.0 / len(nonempty)))
+        model._rule, model._missing, model._loop_variance = Nearest(), False, 0.0
+        model._scores = -own_losses[model._known.first[model._known.group]]
+        model._row_weight = row_weight
         model.objective_ = value
-        model.history_, model.n_iter_ = found.history, len(found.history) - 1
+        model.history_, model.n_iter_ = result.history, len(result.history) - 1
         tolerance = max(float(model.tol), 1e-12)
         model.certificate_ = Certificate(
-            ALTERNATION, fewer, tolerance, fewer <= tolerance, None, None, engine.through,
+            ALTERNATION, decrease, tolerance, decrease <= tolerance, None, None, space.through,
             note=" ".join(boundary_note(model)), convex=False,
         )  # fmt: skip
-        model.solver_ = SolverInfo("kernel alternation", engine.reason)
-        if hasattr(model, "centers_"):
-            del model.centers_
+        model.solver_ = SolverInfo("kernel alternation", space.reason)
         if not model.certificate_.holds and not deadline.ended():
             warn_user(
-                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would move "
-                f"lower the objective by {fewer:.2g} of it. Give a larger max_iter.",
+                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would "
+                f"change their cluster lower the objective by {decrease:.2g} of it. Give a larger max_iter.",
                 ConvergenceWarning,
             )
 
 
-class _Engine:
-    """Points of a kernel and their weights; distances from means in its feature space."""
+class _FeatureSpace:
+    """Points of a kernel with their weights, and their squared distances from means in its feature space."""
 
     def __init__(self, kernel: Any, points: Any, weight: Floats) -> None:
         self.kernel, self.points, self.weight = kernel, points, weight
-        self.K = kernel.matrix(points) if len(points) <= KEPT else None
-        self.own = kernel.diag(points)
+        self.K = kernel.matrix(points) if len(points) <= MAX_KEPT_POINTS else None
+        self.diagonal = kernel.diag(points)
         self.through = "kernel matrix" if self.K is not None else "kernel panels"
         self.reason = (
-            f"the matrix of {len(points)} points is kept"
+            f"the kernel matrix of {len(points)} points is kept"
             if self.K is not None
-            else f"the matrix of {len(points)} points is made panel by panel in every pass"
+            else f"the kernel matrix of {len(points)} points is computed panel by panel in every pass"
         )
 
     def losses(self, labels: Ints, k: int) -> tuple[Floats, Floats, Floats]:
@@ -196,102 +195,102 @@ class _Engine:
         H /= np.where(mass > 0, mass, 1.0)
         T = self.K @ H if self.K is not None else self.kernel.times(self.points, self.points, H)
         norms = np.einsum("ij,ij->j", H, T)
-        losses = np.maximum(self.own[:, None] - 2.0 * T + norms, 0.0)
+        losses = np.maximum(self.diagonal[:, None] - 2.0 * T + norms, 0.0)
         losses[:, mass == 0] = np.inf
         return losses, norms, mass
 
     def column(self, i: int) -> Floats:
         """‖φ(x) − φ(x_i)‖² of every point."""
-        across = self.K[:, i] if self.K is not None else self.kernel.block(self.points, self.points[[i]])[:, 0]
-        return np.maximum(self.own - 2.0 * across + self.own[i], 0.0)
+        column = self.K[:, i] if self.K is not None else self.kernel.block(self.points, self.points[[i]])[:, 0]
+        return np.maximum(self.diagonal - 2.0 * column + self.diagonal[i], 0.0)
 
     def seeds(self, k: int, how: str, rng: np.random.Generator) -> Ints:
-        """Labels by the nearest of k points that are drawn far from each other."""
+        """Labels by the nearest of k seeds: k-means++, farthest-first or random."""
         if how == "random":
             drawn = rng.choice(np.flatnonzero(self.weight > 0), k, replace=False)
             return np.column_stack([self.column(int(i)) for i in drawn]).argmin(axis=1)
-        away: list[Floats] = []
+        columns: list[Floats] = []
         nearest = self.losses(np.zeros(len(self.weight), dtype=np.int64), 1)[0][:, 0]
         for _ in range(k):
-            chances = np.cumsum(self.weight * nearest)
+            until = np.cumsum(self.weight * nearest)
             trials = []
             for _ in range(1 if how == "farthest" else 2 + int(np.log(k))):
-                if how == "farthest" or not chances[-1] > 0:
+                if how == "farthest" or not until[-1] > 0:
                     i = int(np.where(self.weight > 0, nearest, -1.0).argmax())
                 else:
-                    i = min(int(np.searchsorted(chances, rng.random() * chances[-1], side="right")), len(nearest) - 1)
+                    i = min(int(np.searchsorted(until, rng.random() * until[-1], side="right")), len(nearest) - 1)
                 column = self.column(i)
-                lowered = column if not away else np.minimum(nearest, column)
+                lowered = column if not columns else np.minimum(nearest, column)
                 trials.append((float(self.weight @ lowered), column, lowered))
             _, column, nearest = min(trials, key=lambda trial: trial[0])
-            away.append(column)
-        return np.column_stack(away).argmin(axis=1)
+            columns.append(column)
+        return np.column_stack(columns).argmin(axis=1)
 
-    def run(self, labels: Ints, max_iter: int, tol: float) -> _Found:
-        """Means and owners in turn; an empty cluster takes the point that fits worst."""
+    def run(self, labels: Ints, max_iter: int, tol: float) -> KernelKMeansResult:
+        """Alternate means and labels; an empty cluster takes the point of largest loss."""
         k = int(labels.max()) + 1
         history: list[tuple[int, float, float]] = []
         rows, before = np.arange(len(labels)), np.inf
         for iteration in range(max_iter + 1):
             losses, norms, _ = self.losses(labels, k)
             value = float(self.weight @ losses[rows, labels])
-            fall = (before - value) / before if np.isfinite(before) and before > 0 else np.inf
-            history.append((iteration, value, fall))
+            decrease = (before - value) / before if np.isfinite(before) and before > 0 else np.inf
+            history.append((iteration, value, decrease))
             new = losses.argmin(axis=1)
             new = np.where(losses[rows, new] < losses[rows, labels] * (1.0 - 1e-12), new, labels)
-            done = bool((new == labels).all()) or fall <= tol
+            done = bool((new == labels).all()) or decrease <= tol
             if done or iteration == max_iter or (iteration and deadline.passed()):
                 break
             labels, before = self._filled(new, losses, k), value
-        return _Found(labels, value, losses[rows, labels], norms, history, done)
+        return KernelKMeansResult(labels, value, losses[rows, labels], norms, history, done)
 
-    def judged(self, labels: Ints, before: _Found) -> _Found:
-        """Other labels at the end of a run."""
+    def relabeled(self, labels: Ints, result: KernelKMeansResult) -> KernelKMeansResult:
+        """A result with other labels."""
         losses, norms, _ = self.losses(labels, int(labels.max()) + 1)
-        own = losses[np.arange(len(labels)), labels]
-        return replace(before, labels=labels, value=float(self.weight @ own), own=own, norms=norms)
+        own_losses = losses[np.arange(len(labels)), labels]
+        return replace(result, labels=labels, value=float(self.weight @ own_losses), losses=own_losses, norms=norms)
 
-    def along(self, most: int, model: Any, rng: np.random.Generator) -> list[_Found]:
-        """Fits for 1, 2, … clusters, as many as points differ: from the one before and one point more, or afresh."""
-        found: list[_Found] = []
-        for k in range(1, most + 1):
-            if found and deadline.passed():
+    def path(self, max_clusters: int, model: Any, rng: np.random.Generator) -> list[KernelKMeansResult]:
+        """Fits for 1, 2, … clusters while there are distinct points; one start of each extends the fit before."""
+        results: list[KernelKMeansResult] = []
+        for k in range(1, max_clusters + 1):
+            if results and deadline.passed():
                 break
-            tries = [self.seeds(k, model.init, rng)] if not found else [self._extended(found[-1], rng)]
-            afresh = 0 if model.init == "farthest" or k == 1 else min(int(model.n_init), FRESH) - 1
-            tries += [self.seeds(k, model.init, rng) for _ in range(afresh)]
-            outcomes = [self.run(labels, int(model.max_iter), float(model.tol)) for labels in tries]
-            best = min(outcomes, key=lambda each: each.value)
+            starts = [self.seeds(k, model.init, rng)] if not results else [self._extended(results[-1], rng)]
+            n_more = 0 if model.init == "farthest" or k == 1 else min(int(model.n_init), MAX_STARTS) - 1
+            starts += [self.seeds(k, model.init, rng) for _ in range(n_more)]
+            runs = [self.run(labels, int(model.max_iter), float(model.tol)) for labels in starts]
+            best = min(runs, key=lambda run: run.value)
             if len(np.unique(best.labels)) < k:
                 break
-            found.append(best)
-        return found
+            results.append(best)
+        return results
 
-    def _extended(self, before: _Found, rng: np.random.Generator) -> Ints:
-        """The same labels, and one more about a point that fits badly."""
-        chances = np.cumsum(self.weight * before.own)
-        i = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
-        nearer = self.column(min(i, len(chances) - 1)) < before.own
+    def _extended(self, before: KernelKMeansResult, rng: np.random.Generator) -> Ints:
+        """The same labels, and one more cluster about a point drawn by its loss."""
+        until = np.cumsum(self.weight * before.losses)
+        i = int(np.searchsorted(until, rng.random() * until[-1], side="right"))
+        nearer = self.column(min(i, len(until) - 1)) < before.losses
         return np.where(nearer, int(before.labels.max()) + 1, before.labels)
 
     def features(self, points: Any) -> Floats:
-        """Rows (m, r) with the distances that points have in the feature space, about their mean."""
+        """Centred rows (m, r) whose distances are those of the points in the feature space (kernel PCA)."""
         K = self.kernel.matrix(points)
-        side = K.mean(axis=0)
-        found = eigen(0.5 * (K + K.T) - side[:, None] - side + side.mean())
-        values = np.maximum(found.values, 0.0)
-        left = values[::-1].cumsum()[::-1]
-        kept = max(int((left > REST * left[0]).sum()), 1)
-        return found.vectors[:, :kept] * np.sqrt(values[:kept])
+        column_means = K.mean(axis=0)
+        spectrum = eigen(0.5 * (K + K.T) - column_means[:, None] - column_means + column_means.mean())
+        values = np.maximum(spectrum.values, 0.0)
+        unexplained = values[::-1].cumsum()[::-1]
+        rank = max(int((unexplained > MAX_UNEXPLAINED * unexplained[0]).sum()), 1)
+        return spectrum.vectors[:, :rank] * np.sqrt(values[:rank])
 
     def _filled(self, labels: Ints, losses: Floats, k: int) -> Ints:
         counts = np.bincount(labels[self.weight > 0], minlength=k)
-        own = np.where(self.weight > 0, losses[np.arange(len(labels)), labels], -1.0)
+        own_losses = np.where(self.weight > 0, losses[np.arange(len(labels)), labels], -1.0)
         for j in np.flatnonzero(counts == 0):
-            worst = int(np.where(counts[labels] > 1, own, -1.0).argmax())
-            if own[worst] <= 0:
+            worst = int(np.where(counts[labels] > 1, own_losses, -1.0).argmax())
+            if own_losses[worst] <= 0:
                 break
             counts[labels[worst]] -= 1
-            labels[worst], own[worst] = j, -1.0
+            labels[worst], own_losses[worst] = j, -1.0
             counts[j] = 1
         return labels

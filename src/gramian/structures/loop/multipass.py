@@ -1,4 +1,4 @@
-"""Structures that no single pass determines ask for sums over their rows, one after the other."""
+"""Refits that need several passes: structures request sums over their rows, one pass after the other."""
 
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
@@ -8,53 +8,60 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
-Question = Callable[[Any, Floats], Any]  # of rows and their weights; the answers of blocks are added up
-PassRequest = Generator[Question, Any, T]
+BlockStatistic = Callable[[Any, Floats], Any]  # of the rows of a block and their weights; blocks are added up
+PassRequest = Generator[BlockStatistic, Any, T]
 
 
-class Answers:
-    """What several structures asked for, one answer each; None where a structure has no rows or no question."""
+class StructureTotals:
+    """The totals of one pass, one for each structure; None where a structure has no rows or requested nothing."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
 
-    def _absorb(self, other: "Answers") -> "Answers":
-        pairs = zip(self.parts, other.parts, strict=True)
-        self.parts = [b if a is None else a if b is None else a + b for a, b in pairs]
+    def _absorb(self, other: "StructureTotals") -> "StructureTotals":
+        self.parts = add_present(self.parts, other.parts)
         return self
 
 
-def concluded(askings: list[Any], totals: list[Any], ask: Callable[[list[Question | None]], Answers]) -> list[Any]:
-    """What every one of `askings` returns in the end, None for None.
+def add_present(first: list[Any], second: list[Any]) -> list[Any]:
+    """Sums in pairs; None counts as nothing."""
+    return [b if a is None else a if b is None else a + b for a, b in zip(first, second, strict=True)]
 
-    `totals` answer their first questions, which are always `gather`; `ask` answers the next ones of all in one pass.
+
+def run_requests(
+    requests: list[Any], totals: list[Any], run_pass: Callable[[list[BlockStatistic | None]], StructureTotals]
+) -> list[Any]:
+    """What each of several requests returns in the end, None for None.
+
+    `totals` are those of their first statistics, which are always `Structure.statistics`; `run_pass` adds up the next
+    ones of all in one pass.
     """
-    found: list[Any] = [None] * len(askings)
-    questions: list[Question | None] = [None] * len(askings)
+    results: list[Any] = [None] * len(requests)
+    pending: list[BlockStatistic | None] = [None] * len(requests)
 
-    def tell(j: int, total: Any) -> None:
+    def advance(j: int, total: Any) -> None:
         try:
-            questions[j] = askings[j].send(total)
+            pending[j] = requests[j].send(total)
         except StopIteration as end:
-            questions[j], found[j] = None, end.value
+            pending[j], results[j] = None, end.value
 
-    for j, (asking, total) in enumerate(zip(askings, totals, strict=True)):
-        if asking is not None:
-            next(asking)
-            tell(j, total)
-    while any(question is not None for question in questions):
-        answers = ask(questions).parts
-        for j, question in enumerate(list(questions)):
-            if question is not None:
-                tell(j, answers[j])
-    return found
+    for j, (request, total) in enumerate(zip(requests, totals, strict=True)):
+        if request is not None:
+            next(request)
+            advance(j, total)
+    while any(statistic is not None for statistic in pending):
+        sums = run_pass(pending).parts
+        for j, statistic in enumerate(list(pending)):
+            if statistic is not None:
+                advance(j, sums[j])
+    return results
 
 
-def answered(asking: PassRequest[T], ask: Callable[[Question], Any]) -> T:
-    """What one asking returns in the end."""
-    question = next(asking)
+def run_request(request: PassRequest[T], total: Callable[[BlockStatistic], Any]) -> T:
+    """What one request returns in the end; `total` adds a statistic up over all rows."""
+    statistic = next(request)
     while True:
         try:
-            question = asking.send(ask(question))
+            statistic = request.send(total(statistic))
         except StopIteration as end:
             return end.value

@@ -1,4 +1,4 @@
-"""Where the loop is, what one pass adds up, and what structures of one kind share of it."""
+"""The state of the loop, the totals of one pass, and the pooling of parameters that structures share."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.structures.loop.multipass import add_present
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class State:
-    """Structures, their shares of the weight, and the scale of the noise where distances are soft."""
+class LoopState:
+    """Structures, their mixing proportions, and the squared scale of the noise where distances are soft."""
 
     structures: list[Any]
     shares: Floats
@@ -19,37 +21,35 @@ class State:
 
 
 @dataclass(eq=False)
-class Pass:
-    """What one pass adds up: the objective, and what refits every structure."""
+class PassTotals:
+    """The totals of one pass: the objective, and the sufficient statistics of every structure."""
 
     value: float
     mass: Floats
-    summaries: list[Any]
-    spread: float = 0.0  # Σ of responsibility × loss
-    changed: int = 0
-    worst: list[tuple[float, int, Any]] = field(default_factory=list)
+    totals: list[Any]
+    weighted_loss: float = 0.0  # Σ of responsibility × loss
+    changed: int = 0  # rows with a new label
+    worst: list[tuple[float, int, Any]] = field(default_factory=list)  # rows of largest loss: loss, index, row
 
-    def _absorb(self, other: "Pass") -> "Pass":
-        joined = [
-            b if a is None else a if b is None else a + b for a, b in zip(self.summaries, other.summaries, strict=True)
-        ]
+    def _absorb(self, other: "PassTotals") -> "PassTotals":
         worst = sorted(self.worst + other.worst, key=lambda row: (-row[0], row[1]))[: len(self.mass)]
-        return Pass(
+        return PassTotals(
             self.value + other.value,
             self.mass + other.mass,
-            joined,
-            self.spread + other.spread,
+            add_present(self.totals, other.totals),
+            self.weighted_loss + other.weighted_loss,
             self.changed + other.changed,
             worst,
         )
 
 
-def shared(structures: list[Any], summaries: list[Any], there: Any) -> list[Any]:
-    """Summaries of those that are `there`, with what structures of one kind share."""
-    found = list(summaries)
+def pooled(structures: list[Any], totals: list[Any], nonempty: Any) -> list[Any]:
+    """Statistics of the nonempty structures, after structures of one kind have pooled the parameters they share."""
+    pooled_totals = list(totals)
     for kind in dict.fromkeys(type(each) for each in structures):
-        those = [j for j, each in enumerate(structures) if type(each) is kind and there[j]]
-        if those:
-            for j, summary in zip(those, structures[those[0]].together([found[j] for j in those]), strict=True):
-                found[j] = summary
-    return found
+        members = [j for j, each in enumerate(structures) if type(each) is kind and nonempty[j]]
+        if members:
+            shared = structures[members[0]].pooled([pooled_totals[j] for j in members])
+            for j, total in zip(members, shared, strict=True):
+                pooled_totals[j] = total
+    return pooled_totals

@@ -1,4 +1,4 @@
-"""What a pass adds up for a structure: totals, scatter about the mean, or a few distinct rows."""
+"""Sufficient statistics of structures: weighted sums, scatter about the mean, a few distinct rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,25 +10,25 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)
-class Totals:
+class WeightedSum:
     """Σw and Σwx."""
 
     weight: float
     sum: Floats
 
     @classmethod
-    def of(cls, X: Any, weight: Floats) -> "Totals":
+    def of(cls, X: Any, weight: Floats) -> "WeightedSum":
         return cls(float(weight.sum()), np.asarray(weight @ X).reshape(-1))
 
-    def __add__(self, other: "Totals") -> "Totals":
-        return Totals(self.weight + other.weight, self.sum + other.sum)
+    def __add__(self, other: "WeightedSum") -> "WeightedSum":
+        return WeightedSum(self.weight + other.weight, self.sum + other.sum)
 
 
 @dataclass(eq=False)
 class Scatter:
     """Σw, the mean, and Σw (x − mean)(x − mean)ᵀ or, if `diagonal`, its diagonal; merged without cancellation.
 
-    `mass` is what the rows count for, where that is not the weight they are added up with.
+    `mass` is Σw before weights were changed for robustness, where they were.
     """
 
     weight: float
@@ -40,19 +40,19 @@ class Scatter:
     def of(cls, X: Floats, weight: Floats, *, diagonal: bool = False, mass: float | None = None) -> "Scatter":
         total = float(weight.sum())
         mean = weight @ X / total if total > 0 else np.zeros(X.shape[1])
-        away = (X - mean) * np.sqrt(weight)[:, None]
-        cross = np.einsum("ij,ij->j", away, away) if diagonal else away.T @ away
+        deviation = (X - mean) * np.sqrt(weight)[:, None]
+        cross = np.einsum("ij,ij->j", deviation, deviation) if diagonal else deviation.T @ deviation
         return cls(total, mean, cross, total if mass is None else mass)
 
     def __add__(self, other: "Scatter") -> "Scatter":
         total, mass = self.weight + other.weight, self.mass + other.mass
         if not other.weight or not self.weight:
-            kept = self if self.weight else other
-            return Scatter(total, kept.mean, kept.cross, mass)
+            nonempty = self if self.weight else other
+            return Scatter(total, nonempty.mean, nonempty.cross, mass)
         share = other.weight / total
-        away = other.mean - self.mean
-        more = self.weight * share * (away**2 if self.cross.ndim == 1 else np.outer(away, away))
-        return Scatter(total, self.mean + share * away, self.cross + other.cross + more, mass)
+        shift = other.mean - self.mean
+        between = self.weight * share * (shift**2 if self.cross.ndim == 1 else np.outer(shift, shift))
+        return Scatter(total, self.mean + share * shift, self.cross + other.cross + between, mass)
 
     @property
     def size(self) -> float:
@@ -62,17 +62,18 @@ class Scatter:
 
 
 @dataclass(eq=False)
-class Distinct:
-    """The first distinct rows, at most `most` of them."""
+class DistinctRows:
+    """The first distinct rows, at most `max_rows` of them."""
 
     rows: Floats
-    most: int
+    max_rows: int
 
     @classmethod
-    def of(cls, X: Floats, weight: Floats, most: int) -> "Distinct":
+    def of(cls, X: Floats, weight: Floats, max_rows: int) -> "DistinctRows":
         X = X[weight > 0]
-        few = np.unique(X[: 4 * most], axis=0)
-        return cls((few if len(few) >= most else np.unique(X, axis=0))[:most], most)
+        of_first = np.unique(X[: 4 * max_rows], axis=0)
+        return cls((of_first if len(of_first) >= max_rows else np.unique(X, axis=0))[:max_rows], max_rows)
 
-    def __add__(self, other: "Distinct") -> "Distinct":
-        return Distinct(np.unique(np.concatenate([self.rows, other.rows]), axis=0)[: self.most], self.most)
+    def __add__(self, other: "DistinctRows") -> "DistinctRows":
+        distinct = np.unique(np.concatenate([self.rows, other.rows]), axis=0)
+        return DistinctRows(distinct[: self.max_rows], self.max_rows)
