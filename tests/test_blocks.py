@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import gramian as gm
 from gramian.rows import Rows
 from gramian.structures import Circle, Ellipse, Gaussian, Line, Plane, Point, StudentT
-from gramian.structures.components.medians import FEW, KEPT, keys, median
+from gramian.structures.components.medians import MAX_KEPT, MAX_SORTED, keys, median
 
 
 class Elsewhere(Rows):
@@ -56,7 +56,7 @@ def test_structures_alone(structure, weighted):
 @pytest.mark.parametrize("weights", ["none", "counts", "any"])
 def test_medians(weights, scale):
     rng = np.random.default_rng(2)
-    n = 2 * KEPT // 6
+    n = 2 * MAX_KEPT // 6
     X = np.column_stack([
         rng.standard_normal(n), rng.standard_cauchy(n), rng.integers(-2, 3, n), np.full(n, 7.0),
         rng.exponential(size=n) * 10.0 ** rng.integers(-40, 40, n), np.where(rng.random(n) < 0.5, -0.0, 0.0),
@@ -73,16 +73,16 @@ def test_medians(weights, scale):
 
 def test_medians_between_two_numbers_far_apart():
     """Half the weight on either side of a wide gap, which no pair of bounds that shrinks holds together."""
-    X = np.concatenate([np.full(KEPT, -3.0), np.full(KEPT, 1e9)])[:, None]
+    X = np.concatenate([np.full(MAX_KEPT, -3.0), np.full(MAX_KEPT, 1e9)])[:, None]
     assert Point("absolute").fit(Elsewhere(gm.scan(X), size=1024)).center_ == 0.5 * (1e9 - 3.0)
-    many = np.concatenate([np.linspace(-2, -1, KEPT), np.linspace(1, 2, KEPT)])[:, None]
-    assert len(many) > 4 * FEW
+    many = np.concatenate([np.linspace(-2, -1, MAX_KEPT), np.linspace(1, 2, MAX_KEPT)])[:, None]
+    assert len(many) > 4 * MAX_SORTED
     assert Point("absolute").fit(Elsewhere(gm.scan(many), size=1024)).center_ == pytest.approx(0.0, abs=1e-15)
 
 
 def test_medians_of_sparse_rows():
     rng = np.random.default_rng(3)
-    S = sp.random(4 * KEPT, 4, 0.4, random_state=0, format="csr", data_rvs=rng.standard_normal)
+    S = sp.random(4 * MAX_KEPT, 4, 0.4, random_state=0, format="csr", data_rvs=rng.standard_normal)
     S = sp.csr_array(sp.hstack([S, sp.csr_array(rng.standard_normal((S.shape[0], 1)))]))
     w = rng.uniform(size=S.shape[0])
     found = Point("absolute").fit(Elsewhere(gm.scan(S, sample_weight=w), size=2048)).center_

@@ -168,7 +168,7 @@ class TestMeans:
             ({"n_clusters": "auto", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "auto", "init": BLOBS[:2]}, "fixed number"),
             ({"n_clusters": "auto", "penalty": -1.0}, "penalty is -1"),
-            ({"n_clusters": "auto", "kernel": "rbf", "criterion": "bic"}, "a feature space does not say how many"),
+            ({"n_clusters": "auto", "kernel": "rbf", "criterion": "bic"}, "which a feature space does not determine"),
             ({"n_clusters": "auto", "kernel": "rbf", "criterion": "luck"}, "criterion is 'luck'"),
             ({"n_clusters": "many", "kernel": "rbf"}, "n_clusters is 'many'"),
             ({"n_clusters": 301, "kernel": "rbf"}, "300 points"),
@@ -494,7 +494,7 @@ class TestKernel:
         kernel = gm.kernels.Spectrum(2)
         model = gm.KMeans("auto", kernel=kernel, criterion="silhouette", max_clusters=4, random_state=0).fit(words)
         assert adjusted_rand_score(model.labels_, [0, 0, 0, 1, 1, 1]) == 1
-        with pytest.raises(ValueError, match="no rows of numbers"):
+        with pytest.raises(ValueError, match="are not rows of numbers"):
             gm.KMeans("auto", kernel=kernel, criterion="gap").fit(words)
         with pytest.raises(ValueError, match="sparse rows do not fill"):
             gm.KMeans("auto", kernel="linear", criterion="gap", max_clusters=2).fit(sp.csr_array(BLOBS))

@@ -37,24 +37,24 @@ PARAMETERS = """
     n_clusters : int or "auto"
         k; "auto" chooses by `criterion` among 1 to `max_clusters`.
     init : "k-means++", "farthest", "random", array (k, d) or list of fitted structures
-        Where to start: where rows fit what there is badly (the best of several trials), at the row that fits worst, at
-        any rows, or at centres.
+        Initial structures: by greedy k-means++ on the losses, at the rows of largest loss, at random rows, or at given
+        centres.
     n_init : int
-        Starts, of which the best is kept; one where starts cannot differ.
+        Starts, of which the best is kept; one where the start is deterministic.
     max_iter : int
     tol : float
-        The fall of the objective by one pass that ends it, relative to the objective.
+        The decrease of the objective by one pass at which the fit ends, relative to the objective.
     criterion : "auto", "bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette" or "stability"
-        What chooses k: by default the prediction strength, of densities the BIC.
+        How k is chosen: by default the BIC; for points the prediction strength.
     penalty : "auto" or float
-        λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
-        middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
+        λ of the criterion objective + λk: by how much one more cluster must lower the objective. By default the middle
+        of the longest interval of log λ over which k stays the same; `choice_.penalty` is the λ used.
     max_clusters : int
-        The most tried.
+        The largest k tried.
     random_state : int, Generator, RandomState or None
     time : float, optional
-        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
-        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
+        Seconds after which the fit ends at the best result so far, and the choice of k with the numbers tried so far,
+        with a `ConvergenceWarning`; the certificate says so, and holds only where the passes had converged before.
 """
 ATTRIBUTES = """
     Attributes
@@ -69,7 +69,7 @@ ATTRIBUTES = """
         Clusters that own rows.
     choice_ : Choice
         The criterion along k, where k was chosen.
-    history_ : list of (pass, objective, fall of the objective)
+    history_ : list of (pass, objective, decrease of the objective)
     certificate_ : Certificate
         By how much one more pass would lower the objective.
     n_iter_, solver_, n_features_in_, feature_names_in_
@@ -84,7 +84,7 @@ class HardClustering(ClusteringParameters, DistanceModel):
 
 
 class KMedians(HardClustering):
-    __doc__ = f"""k medians: Σw ‖x − c‖₁ at its least, so that rows far away pull little.
+    __doc__ = f"""k medians: minimises Σw ‖x − c‖₁, robust to outliers.
     {PARAMETERS}{ATTRIBUTES}
     Examples
     --------
@@ -116,7 +116,7 @@ class KLines(HardClustering):
 class KPlanes(HardClustering):
     __doc__ = f"""k planes (hyperplanes, or flats of dimension q), each by total least squares.
 
-    Of many planes through few rows it takes the one whose normal is nearest to a coordinate axis.
+    Where many planes pass through few rows, the normal nearest to a coordinate axis is chosen.
     {PARAMETERS}    q : int, optional
         Dimension of the flats; by default that of the data less one.
     {ATTRIBUTES}
@@ -157,7 +157,7 @@ class KCircles(HardClustering):
 class KEllipses(HardClustering):
     __doc__ = f"""k ellipses (ellipsoids), each by geometric fit of orthogonal distances.
 
-    Of many ellipsoids through few rows it takes the roundest one.
+    Where many ellipsoids pass through few rows, the roundest one is chosen.
     {PARAMETERS}{ATTRIBUTES}
     Examples
     --------
@@ -175,7 +175,7 @@ class KEllipses(HardClustering):
 
 @dataclass(eq=False, repr=False)
 class KGaussians(ClusteringParameters, ClusterModel):
-    __doc__ = f"""k normal densities, the largest of which owns a row: hard clustering with shapes.
+    __doc__ = f"""k normal densities, the largest of which owns a row: classification EM.
 
     Minimises −Σw log N(x; mean, covariance) of the owner.
     {PARAMETERS.replace("relative to the objective", "per row")}    covariance, regularization
@@ -198,7 +198,7 @@ class KGaussians(ClusteringParameters, ClusterModel):
 
 @dataclass(eq=False, repr=False)
 class Structures(DistanceModel):
-    """Clustering by any structures and any assignment rule: every other estimator of clusters is one such pair.
+    """Clustering by any structures and any assignment rule, of which the named clusterings are special cases.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Structures(DistanceModel):
     objective_ : float
         Σw times the loss of every row with its owner, or −Σw log density.
     weights_ : array (k,)
-        Shares of the structures, where rows are shared.
+        Mixing proportions, of the rule "soft".
 
     Examples
     --------
@@ -249,7 +249,7 @@ class Structures(DistanceModel):
 
     @available_if(lambda self: assignment_of(self.assignment).soft)
     def predict_proba(self, X: Any) -> Floats:
-        """Shares of the clusters in each row, (n, k); of the rule "soft"."""
+        """Posterior probabilities (n, k) of the clusters, of the rule "soft"."""
         return self._responsibilities(X)
 
     def _n_clusters(self, composition: Composition) -> int | None:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(eq=False, repr=False)
 class KMeans(ClusteringParameters, DistanceModel):
-    """k means: Σw ‖x − c‖² at its least, in the columns or in the feature space of a kernel.
+    """k-means: minimises Σw ‖x − c‖², in the columns or in the feature space of a kernel.
 
     Parameters
     ----------
@@ -29,24 +29,23 @@ class KMeans(ClusteringParameters, DistanceModel):
     kernel : None, str or Kernel
         Distances in its feature space: ‖φ(x) − c‖², c the mean of the features of the cluster.
     init : "k-means++", "farthest", "random", or array (k, d)
-        Where to start: at rows far from what there is (the best of several draws), at the farthest row, at any rows, or
-        at centres.
+        Initial centres: by greedy k-means++, farthest-first, at random rows, or given.
     n_init : int
         Starts, of which the best is kept.
     max_iter : int
     tol : float
-        The relative fall of the objective by one pass that ends it; at 0 only rows that stay do.
+        The relative decrease of the objective by one pass at which the fit ends; at 0 it ends when no label changes.
     criterion : "auto", "bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette" or "stability"
-        What chooses k: by default the prediction strength, the most clusters of one half of the rows that the other
-        half predicts. With a kernel all but "bic" go by distances in its feature space; "gap" takes rows of numbers.
+        How k is chosen: by default the prediction strength, the most clusters of one half of the rows that the other
+        half predicts. With a kernel all but "bic" use distances in its feature space; "gap" needs rows of numbers.
     penalty : "auto" or float
-        λ of the criterion objective + λk: what one more cluster must lower the objective by. By default that in the
-        middle of the longest stretch of log λ over which k stays the same (`choice_.penalty` is what was used).
+        λ of the criterion objective + λk: by how much one more cluster must lower the objective. By default the middle
+        of the longest interval of log λ over which k stays the same; `choice_.penalty` is the λ used.
     max_clusters : int
     random_state : int, Generator, RandomState or None
     time : float, optional
-        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
-        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
+        Seconds after which the fit ends at the best result so far, and the choice of k with the numbers tried so far,
+        with a `ConvergenceWarning`; the certificate says so, and holds only where the passes had converged before.
 
     Attributes
     ----------
@@ -60,7 +59,7 @@ class KMeans(ClusteringParameters, DistanceModel):
 
     Notes
     -----
-    A pass costs O(n k d); with a kernel O(n²), the matrix being kept up to 4,096 rows and made panel by panel beyond.
+    A pass costs O(n k d); with a kernel O(n²), whose matrix is kept up to 4,096 rows and computed by panels beyond.
 
     Examples
     --------
@@ -131,8 +130,8 @@ class KMeans(ClusteringParameters, DistanceModel):
 class CompetitiveLearning(DistanceModel):
     """Competitive learning of points: plain, frequency-sensitive, or with penalised rivals, which chooses k.
 
-    All rows compete at once in every pass, so that their order plays no part; after the competition the nearest point
-    owns a row, and k-means minimises Σw ‖x − c‖² from there.
+    A pass uses all rows at once, so that the result does not depend on their order; after the competition the nearest
+    point owns a row, and k-means minimises Σw ‖x − c‖² from there.
 
     Parameters
     ----------

@@ -97,14 +97,14 @@ class GaussianMixture(Mixture):
         Starts, of which that of the highest likelihood is kept.
     max_iter : int
     tol : float
-        The rise of the mean log-likelihood by one pass that ends it.
+        The increase of the mean log-likelihood by one pass at which the fit ends.
     criterion : "auto", "bic", "elbow", "prediction_strength", "silhouette" or "stability"
-        What chooses k: by default the BIC.
+        How k is chosen: by default the BIC.
     max_clusters : int
     random_state : int, Generator, RandomState or None
     time : float, optional
-        Seconds after which the fit ends at the best so far, and the choice of k with the numbers it has come to, with a
-        `ConvergenceWarning`; the certificate says so, and holds only where the passes had ended before.
+        Seconds after which the fit ends at the best result so far, and the choice of k with the numbers tried so far,
+        with a `ConvergenceWarning`; the certificate says so, and holds only where the passes had converged before.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class StudentTMixture(Mixture):
     Attributes
     ----------
     weights_, means_, covariances_
-        Shares, centres, and covariances (those of the densities; infinite for nu ≤ 2).
+        Mixing proportions, centres, and covariances (those of the densities; infinite for nu ≤ 2).
     nus_ : array (k,)
         Degrees of freedom, given or estimated.
     log_likelihood_, objective_, labels_, structures_, n_clusters_, choice_, history_, n_iter_, certificate_, solver_

@@ -92,7 +92,7 @@ def _same_rows(model: Any, values: Floats) -> bool:
     """Whether these are the rows of a tree of clusters, which may lie nearer to another cluster than to their own."""
     if not hasattr(model, "merges_") or len(model.labels_) != len(values):
         return False
-    kept = model._table()
+    kept = model._counted_rows()
     if kept is None:  # points of a kernel: rows, or those of a matrix
         points = model._points
         kept = points.K[points.places] if hasattr(points, "K") else getattr(points, "X", None)

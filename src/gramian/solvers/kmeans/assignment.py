@@ -1,7 +1,7 @@
 """Compiled search for the nearest centre: tiles of points against four centres at a time, in single precision.
 
-Where the two best are within what rounding may change, all distances are computed again in double precision, so that
-the answer is that of double precision, with ties to the lowest index.
+Where rounding may exchange the two nearest, all distances are computed again in double precision, so that the result is
+that of double precision, with ties to the lowest index.
 """
 
 from typing import Any
@@ -11,20 +11,20 @@ import numpy as np
 from gramian._core.numerics.compiled import njit
 from gramian.solvers.kmeans.cluster_sums import ROUND_DOWN, squared_distance
 
-LANES, FEW_LANES = 64, 16  # points of a tile, side by side; and of one that is nearly empty
-GROUP = 4  # centres, and coordinates
-BLOCK = 1024  # rows whose bounds are compared at once
+LANES, FEW_LANES = 64, 16  # points of a tile, and of the used part of a nearly empty tile
+GROUP = 4  # centres, and coordinates, computed together
+BLOCK = 1024  # rows whose bounds are compared together
 FAR = np.float32(3e38)
 ROUND_UP = np.float32(1 + 2.0**-21)  # a few roundings
 ROUNDING = 2.0**-24
-MIN_ERROR = 1e-36  # below it, products of single precision lose their digits
+MIN_ERROR = 1e-36  # of products in single precision, which underflow
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _scores(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None:  # pragma: no cover - compiled
     """s = ½‖c‖² − x·c of four centres from j on; the four rows of s and of the tile are LANES apart.
 
-    Loops of a known length, and sums that begin with the first products, are what makes it fast.
+    Loops of constant length, and sums that begin with the first products, make it fast.
     """
     h0, h1, h2, h3 = half[j], half[j + 1], half[j + 2], half[j + 3]
     for c in range(0, d, GROUP):
@@ -79,7 +79,7 @@ def _scores_of_few(tile: Any, C: Any, half: Any, j: int, d: int, s: Any) -> None
 
 @njit(cache=True, nogil=True)
 def _best(s: Any, width: int, j: int, top: Any, index: Any) -> None:  # pragma: no cover - compiled
-    """Least and second least of the scores so far, which stand in `top`, and whose the least is."""
+    """Update the least and second least score in `top`, and the index of the least."""
     j0, j1, j2, j3 = np.int32(j), np.int32(j + 1), np.int32(j + 2), np.int32(j + 3)
     for i in range(width):
         b, r, k = top[i], top[i + LANES], index[i]
@@ -109,7 +109,7 @@ def _best(s: Any, width: int, j: int, top: Any, index: Any) -> None:  # pragma: 
 def _bounds(
     tile: Any, width: int, d: int, top: Any, slack: Any, largest_norm: float
 ) -> None:  # pragma: no cover - compiled
-    """Scores of `top` to an upper bound of the least distance and a lower one of the second; what rounding may do."""
+    """Turn scores of `top` into an upper bound of the least distance and a lower one of the second, and set `slack`."""
     share = np.float32((d + 8) * ROUNDING)
     size = np.float32(largest_norm)
     zero, two = np.float32(0.0), np.float32(2.0)
@@ -135,7 +135,7 @@ def _bounds(
 def _search(
     tile: Any, width: int, C: Any, half: Any, largest_norm: float, d: int, s: Any, top: Any, index: Any, slack: Any
 ) -> None:  # pragma: no cover - compiled
-    """Nearest of the centres C for `width` points: `index`, bounds in `top`; `slack` is FAR where it is in doubt."""
+    """The nearest of the centres C for `width` points: `index`, bounds in `top`; `slack` is FAR where uncertain."""
     for i in range(width):
         top[i] = FAR
         top[i + LANES] = FAR
@@ -227,7 +227,7 @@ def assign_all(
 def _loosen_bounds(
     move: Any, other: Any, half_gap: Any, label: Any, upper: Any, lower: Any, start: int, rows: Any
 ) -> int:  # pragma: no cover - compiled
-    """Bounds after centres have moved; the rows for which they no longer tell that the label stays."""
+    """Update bounds after centres have moved; return the number of `rows` whose label may change."""
     doubt = np.empty(BLOCK, dtype=np.uint8)
     count = 0
     for first in range(0, len(label), BLOCK):
@@ -252,10 +252,10 @@ def reassign(
     between: Any, half_gap: Any, move: Any, other: Any,
     label: Any, upper: Any, lower: Any, start: int, stop: int, moved: Any, before: Any,
 ) -> int:  # fmt: skip  # pragma: no cover - compiled
-    """As `assign_all` after centres have moved; rows whose bounds tell that their label stays are left alone.
+    """As `assign_all` after centres have moved, for the rows whose bounds do not prove that their label stays.
 
-    The rest are taken cluster by cluster: only centres near to theirs can be nearer. `moved` and `before` get the rows
-    with a new label, and the old one; the answer is their number.
+    These are searched cluster by cluster among the centres near to their own. `moved` and `before` are set to the rows
+    with a new label, and the old one; returns their number.
     """
     k, d = len(C), C32.shape[1]
     rows = np.empty(stop - start, dtype=np.int64)
@@ -294,7 +294,7 @@ def reassign(
     candidates, candidate_C, candidate_half = np.empty(k, dtype=np.int32), np.empty_like(C32), np.empty_like(half)
     changed, begin, n_rest = 0, 0, 0
     for a in range(k + 1):
-        last = a == k  # rows for which all centres are looked at, whatever their own
+        last = a == k  # rows that are compared with all centres
         end = n_rest if last else place[a]
         begin = 0 if last else begin
         radius = FAR if last else np.float32(3.0) * widest[a]
@@ -321,7 +321,9 @@ def reassign(
             _search(tile, width, candidate_C[:full], candidate_half, largest_norm, d, s, top, index, slack)
             for i in range(width):
                 row = source[first + i]
-                unsearched = radius * ROUND_DOWN - upper[row]  # centres that were not looked at are at least so far
+                unsearched = (
+                    radius * ROUND_DOWN - upper[row]
+                )  # lower bound of the distance to centres that were skipped
                 if slack[i] < FAR:
                     b, nearest, second = candidates[index[i]], top[i], top[i + LANES]
                 else:

@@ -24,7 +24,7 @@ def squared_distance(X: Any, i: int, origin: Any, scale: float, C: Any, j: int) 
 def add_all(
     X: Any, weight: Any, origin: Any, scale: float, pivot: Any, label: Any, start: int, stop: int, S: Any, T: Any
 ) -> None:  # pragma: no cover - compiled
-    """Of every cluster with pivot p: S = Σ w (x − p), and T = Σ w ‖x − p‖², Σ w, and the number of its rows."""
+    """Add up for every cluster with pivot p: S = Σ w (x − p), and T = Σ w ‖x − p‖², Σ w, and the number of rows."""
     for i in range(start, stop):
         w = weight[i] if len(weight) else 1.0
         if w > 0:
@@ -36,7 +36,7 @@ def update_moved(
     X: Any, weight: Any, origin: Any, scale: float, pivot: Any, label: Any, moved: Any, before: Any, count: int,
     S: Any, T: Any,
 ) -> None:  # fmt: skip  # pragma: no cover - compiled
-    """What the rows that changed their cluster change of those sums."""
+    """Update those sums for the rows that changed their cluster."""
     for m in range(count):
         i = moved[m]
         a, b = before[m], label[i]
@@ -71,7 +71,7 @@ def own_squares(
 def lower_to_center(
     X: Any, origin: Any, scale: float, C: Any, j: int, start: int, stop: int, out: Any
 ) -> None:  # pragma: no cover - compiled
-    """The least of what stands in `out` and the square of the distance to centre j."""
+    """Lower `out` to the squared distance from centre j where that is less."""
     for i in range(start, stop):
         out[i] = min(out[i], squared_distance(X, i, origin, scale, C, j))
 

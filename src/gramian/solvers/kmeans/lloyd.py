@@ -1,4 +1,4 @@
-"""k-means of rows in memory: assignment and means in turn, with bounds that leave most rows alone."""
+"""Lloyd's algorithm for rows in memory, with distance bounds (Hamerly 2010) by which most rows are skipped."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,19 +18,19 @@ from gramian.solvers.kmeans.points import ScaledPoints
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
 MAX_TASKS, MIN_TASK_ROWS, ROWS_PER_CENTER = 32, 4096, 32
-MAX_CHANGED_SHARE = 0.25  # of the rows with a new label: the sums are added up afresh
-PAIRS_PER_TASK = 4096  # pairs of centres whose distances a thread computes
-MAX_SINGLE_PRECISION = 1e15  # from the points, in their units: beyond, single precision is of no use
+MAX_CHANGED_SHARE = 0.25  # of the rows with a new label, above which the sums are recomputed
+PAIRS_PER_TASK = 4096  # pairs of centres
+MAX_SINGLE_PRECISION = 1e15  # distance of centres from the points, in their units, for single precision
 ROUND_UP = 1.0 + 2.0**-20
-EXACT = 1e-12  # objective, in units of the weight and the variance of the columns, below which rows are fitted exactly
+EXACT = 1e-12  # objective of an exact fit, in units of the weight and the variance of the columns
 
 
 @dataclass(frozen=True, eq=False)
 class LloydResult:
-    """Centres, the number of the nearest one of every row, and Σ w ‖x − c‖² before and after every iteration.
+    """Centres, the index of the nearest one of every row, and Σ w ‖x − c‖² before and after every iteration.
 
     `mass` (k,) is the weight of every cluster, and `change` what one more iteration takes from the objective, from
-    sums that were added up afresh.
+    recomputed sums.
     """
 
     centers: Floats
@@ -49,8 +49,8 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
     It ends when no row changes its cluster, when an iteration takes no more than `tol` of the objective from it, or by
     a deadline. A centre without rows moves to the row that is farthest from its own, so the objective never increases.
     Labels are those of double precision; the bits do not depend on the number of threads. An iteration costs at most
-    n·k·d, and less and less as centres settle; memory is half that of X in double precision (nothing where X is
-    `Points`, which several runs can share), and twelve bytes a row.
+    n·k·d, and less as centres converge; memory is half that of X in double precision (none where X is
+    `ScaledPoints`, which several runs can share), and twelve bytes a row.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
 
 
 def nearest_centers(X: Any, centers: Floats) -> tuple[Labels, Floats]:
-    """The number of the nearest centre of every row, the lowest of equals, and the squares of the distances.
+    """The index of the nearest centre of every row, the lowest of equals, and the squared distances.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def own_squared_distances(X: Any, centers: Floats, labels: Any) -> Floats:
 
 @dataclass(eq=False)
 class _LloydState:
-    """Rows, centres in the coordinates of `Points`, bounds of distances, and the sums of clusters about pivots."""
+    """Rows, centres in scaled coordinates, distance bounds, and the sums of the clusters about pivots."""
 
     points: ScaledPoints
     weight: Floats
@@ -112,7 +112,7 @@ class _LloydState:
     upper: NDArray[np.float32]
     lower: NDArray[np.float32]
     movements: Floats | None = None  # of the centres since the last assignment
-    recompute_sums: bool = True  # whether sums are to be added up afresh
+    recompute_sums: bool = True  # in the next assignment, instead of updated
     pivot: Floats = field(default_factory=lambda: np.empty((0, 0)))
     S: Floats = field(default_factory=lambda: np.empty((0, 0)))
     T: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -155,7 +155,7 @@ class _LloydState:
         return count
 
     def relative_decrease(self) -> float:
-        """By how much of itself the last iteration lowered the objective."""
+        """The relative decrease of the objective by the last iteration."""
         before, after = self.history[-2:]
         size = max(before, EXACT * float(self.T[:, 1].sum()) * self.variance())
         return (before - after) / size if size > 0 else 0.0
@@ -170,7 +170,7 @@ class _LloydState:
         return len(self.label)
 
     def _arguments(self) -> tuple[Any, ...]:
-        """Points and centres as the compiled loops take them: numbers of centres and coordinates multiples of four."""
+        """Points and centres for the compiled loops, padded to multiples of four centres and coordinates."""
         p, C = self.points, self.C
         k, d = C.shape
         single = np.zeros((-(-k // GROUP) * GROUP, -(-d // GROUP) * GROUP), dtype=np.float32)
@@ -181,7 +181,7 @@ class _LloydState:
         return p.Z, p.Z.view(np.complex128), p.X, p.origin, p.scale, C, single, half, float(np.sqrt(squares.max()))
 
     def _search_again(self, recomputes: bool) -> int:
-        """The same after centres have moved a little; changes of the sums where they are not added up afresh."""
+        """The same by the bounds after centres have moved, with updates of the sums unless they are recomputed."""
         assert self.movements is not None
         if self.scaled_rows is not None:
             before = self.label.copy()
@@ -224,7 +224,7 @@ class _LloydState:
         return sum(count for count, _ in results)
 
     def _center_distances(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Distances between centres, and half that to the nearest; nothing is known where they are too many."""
+        """Distances between centres, and half of that to the nearest; zeros where there are too many centres."""
         k = len(self.C)
         between = np.zeros((k, k), dtype=np.float32)
         if k == 1 or k * ROWS_PER_CENTER > 4 * len(self.label):
@@ -253,7 +253,7 @@ class _LloydState:
         self.S, self.T, self.pivot = sum(s for s, _ in parts), sum(t for _, t in parts), self.C
 
     def _sums(self, rows: Floats, index: Any, label: Labels, pivot: Floats) -> tuple[Floats, Floats]:
-        """The sums of few rows in the order in which compiled loops add them up."""
+        """The sums of few rows, in the order of the compiled loops."""
         k, d = pivot.shape
         w = self.weight[index] if len(self.weight) else np.ones(len(rows))
         deviation = rows - pivot[label]
@@ -268,7 +268,7 @@ class _LloydState:
         new = self.C.copy()
         new[nonempty] = self.pivot[nonempty] + self.S[nonempty] / self.T[nonempty, 1:2]
         if not nonempty.all():
-            self.S[~nonempty], self.T[~nonempty] = 0.0, 0.0  # rounding left of rows that came and went
+            self.S[~nonempty], self.T[~nonempty] = 0.0, 0.0  # rounding errors of rows that were added and removed
             self._move_empty(new, np.flatnonzero(~nonempty))
         displacement = new - self.C
         self.movements, self.C = np.sqrt((displacement * displacement).sum(axis=1)), new
@@ -298,7 +298,7 @@ class _LloydState:
         return out
 
     def squares_in_original_units(self) -> Floats:
-        """The same in the units of X, where they may be beyond all numbers."""
+        """The same in the units of X, where they may overflow."""
         unit = self.points.scale
         with np.errstate(over="ignore"):
             return self.squares() / unit / unit

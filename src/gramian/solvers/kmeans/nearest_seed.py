@@ -15,13 +15,13 @@ from gramian.solvers.kmeans.cluster_sums import squared_distance
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
-PANEL_ROWS = 2048  # rows whose sum is known, so that a row is drawn without a look at the others
-MIN_TASK_PANELS = 4  # panels that are worth a thread
+PANEL_ROWS = 2048  # rows of which one sum is kept, by which a row is drawn without a pass over all
+MIN_TASK_PANELS = 4  # for one thread
 
 
 @dataclass(eq=False)
 class NearestSeed:
-    """Rows of Z, the seeds, how far every row is from the nearest of those it knows, and the sums of that by panels."""
+    """Rows of Z, the seeds, squared distances to the nearest of the known seeds, and their sums by panels."""
 
     Z: NDArray[np.float32]
     weight: Floats
@@ -79,7 +79,7 @@ class NearestSeed:
         return np.asarray(sums.sum(axis=0)[: len(new)])
 
     def update(self, count: int) -> None:
-        """The rows look at the seeds up to `count` that they do not know."""
+        """Update the distances with the seeds up to `count` that are not known yet."""
         new = self.seeds[self.n_known : count]
         if self._is_small(new):
             squares = self._squared_distances(new)
@@ -110,7 +110,7 @@ class NearestSeed:
         return np.asarray(deviation.sum(axis=2))
 
     def remaining_shares(self, rows: Index, count: int) -> Floats:
-        """What is left of the squares of some rows after a look at all seeds, as a share of what is known."""
+        """The squared distances of rows to the nearest of all seeds, as a share of those to the known ones."""
         deviation = self.Z[rows][:, None].astype(np.float64) - self.seeds[self.n_known : count]
         squares = self.squares[rows]
         return np.asarray(np.minimum((deviation * deviation).sum(axis=2).min(axis=1), squares) / squares)
@@ -140,7 +140,7 @@ def draw_rows(squares: Any, weight: Floats, sums: Floats, count: int, rng: np.ra
 
 
 def _padded_to_groups(new: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A multiple of four seeds: the last again."""
+    """Seeds padded to a multiple of four by the last one."""
     return new[np.minimum(np.arange(-(-len(new) // GROUP) * GROUP), len(new) - 1)]
 
 
@@ -191,7 +191,7 @@ def _gains(
 def _undecided(
     squares: Any, owner: Any, limit: Any, doubt: Any, start: int, rows: Any
 ) -> int:  # pragma: no cover - compiled
-    """The rows that a new one may be nearer to than what they have."""
+    """The rows to which a new seed may be nearer than their nearest one."""
     for i in range(len(squares)):
         doubt[i] = np.uint8(squares[i] > limit[np.uint32(owner[i])])
     count = 0

@@ -1,4 +1,4 @@
-"""Rows to start clusters from: k-means++ with several candidates a step, and the farthest from all before."""
+"""Seeding of k-means: greedy k-means++, farthest-first and random rows."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +15,10 @@ from gramian.solvers.kmeans.points import ScaledPoints
 Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 MIN_SAMPLE, SAMPLE_PER_CENTER = 2**14, 64  # rows on which candidates are compared
-MAX_PENDING = 8  # rows drawn that all others may not know yet
-MIN_REMAINING_SHARE = 0.6  # of the sum is left, and all rows look at those drawn since
-MAX_REFUSALS = 64  # refusals before they do
-MIN_SINGLE_SQUARE = 2.0**-40  # of the squared spread, a coordinate: below, distances are computed in double precision
+MAX_PENDING = 8  # seeds that the distances of all rows do not include yet
+MIN_REMAINING_SHARE = 0.6  # of the sum since the last update of all rows, below which they are updated
+MAX_REFUSALS = 64  # of drawn rows, before all rows are updated
+MIN_SINGLE_SQUARE = 2.0**-40  # mean square per coordinate, below which distances are computed in double precision
 
 
 def plus_plus(
@@ -27,10 +27,10 @@ def plus_plus(
     """Rows drawn one after the other with probability w · (squared distance to the rows before), k-means++.
 
     Each step draws `candidates` rows, 4 + 2 ln k by default, and keeps the one that lowers the sum of these squares
-    most; beyond 16,384 rows (or 64 k) the sum is over so many, taken by chance. Rows nearer to theirs than half the way
-    from there to the new one are not looked at, and all rows look at several new ones at once: until then a row is
-    drawn by what is known, and kept with the probability that is missing. A row is drawn twice only where all others
-    are equal to rows drawn before. The bits do not depend on the number of threads.
+    most (greedy k-means++); beyond 16,384 rows (or 64 k) the sum is over a random sample of so many. Rows that are
+    nearer to their seed than half its distance from the new one are skipped, and all rows are updated with several
+    seeds at once: until then rows are drawn by rejection sampling from the known distances. A row is drawn twice only
+    where all others are equal to rows drawn before. The bits do not depend on the number of threads.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def plus_plus(
 
 
 def farthest(X: Any, weight: Floats | None, k: int) -> Index:
-    """The row farthest from the mean, then always the one that is farthest from all before, the lowest of equals.
+    """Farthest-first traversal: the row farthest from the mean, then always that farthest from all before.
 
     Examples
     --------
@@ -80,13 +80,13 @@ def farthest(X: Any, weight: Floats | None, k: int) -> Index:
 
 
 def _farthest(squares: Floats, weight: Floats) -> tuple[int, float]:
-    """The row of positive weight with the greatest number, and that number."""
+    """The row of positive weight with the largest squared distance, and that square."""
     row = int(np.where(weight > 0, squares, -1.0).argmax())
     return row, float(squares[row])
 
 
 def by_weight(weight: Floats, k: int, rng: np.random.Generator) -> Index:
-    """Rows by chance, each at most once while there are others; in proportion to their weights.
+    """Random rows with probabilities in proportion to their weights, without replacement while there are others.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def by_weight(weight: Floats, k: int, rng: np.random.Generator) -> Index:
 
 @dataclass(eq=False)
 class _SeedSearch:
-    """The rows drawn so far, and how far all rows, or a sample that knows all of them, are from the nearest."""
+    """The rows drawn so far, and the distances of all rows, and of an up-to-date sample, to the nearest of them."""
 
     points: ScaledPoints
     weight: Floats
@@ -110,7 +110,7 @@ class _SeedSearch:
     all: NearestSeed
     sample: NearestSeed
     count: int = 0
-    sum_at_flush: float = 0.0  # the sum over the sample when all rows last looked at those drawn
+    sum_at_flush: float = 0.0  # the sum over the sample at the last update of all rows
     exact: Floats = field(default_factory=lambda: np.empty(0))  # squares in double precision, once they are needed
 
     @classmethod
@@ -127,7 +127,7 @@ class _SeedSearch:
         return cls(points, w, np.zeros(k, dtype=np.int64), full, sampled)
 
     def has_remaining(self) -> bool:
-        """Whether there is a row that is not equal to one drawn; in double precision where single does not tell."""
+        """Whether there is a row that is not equal to a seed; in double precision where single does not suffice."""
         if len(self.exact):
             return bool(self.all.total() > 0)
         bound = MIN_SINGLE_SQUARE * self.points.Z.shape[1] * self.all.weights / len(self.all.squares)
@@ -138,7 +138,7 @@ class _SeedSearch:
         return bool(self.all.total() > 0)
 
     def draw(self, count: int, rng: np.random.Generator) -> Index:
-        """Rows with a probability that is their share of the sum."""
+        """Rows with probabilities in proportion to weight · squared distance, by rejection sampling."""
         if len(self.exact) or self.all.n_known == self.count:
             return draw_rows(
                 self.exact if len(self.exact) else self.all.squares, self.weight, self.all.sums, count, rng
@@ -167,7 +167,7 @@ class _SeedSearch:
         return np.asarray(sums.sum(axis=0))
 
     def add(self, row: int) -> None:
-        """One more row; the others look at it now, or later with the next ones."""
+        """Add a seed; all rows are updated now, or later together with further seeds."""
         self.rows[self.count] = row
         for seeds in (self.all, self.sample):
             seeds.seeds[self.count] = self.points.Z[row]
@@ -185,7 +185,7 @@ class _SeedSearch:
         self.sum_at_flush = self.sample.total()
 
     def to_double(self) -> None:
-        """What is left is as small as the rounding of single precision."""
+        """Continue in double precision, where distances are as small as the rounding of single precision."""
         self.exact = np.full(len(self.points.X), np.inf)
         self._update_exact(0)
 
@@ -203,7 +203,7 @@ class _SeedSearch:
         return self.points.to_standardized(self.points.X[rows].astype(np.float64))
 
     def fill_up(self, rng: np.random.Generator | None = None) -> None:
-        """All rows are equal to one drawn before: any others, and those drawn again where there are no others."""
+        """Where all rows are equal to seeds: add unused rows, and repeat seeds where there are none."""
         weight = self.weight if len(self.weight) else np.ones(len(self.points.X))
         unused = np.setdiff1d(np.flatnonzero(weight > 0), self.rows[: self.count])
         need = len(self.rows) - self.count

@@ -203,7 +203,7 @@ class Structure(Drawn, ABC):
         return self.loss(X)
 
 
-class Density(Structure):
+class ProbabilityDensity(Structure):
     """A structure whose loss is −log of a probability density with mean `mean_`; k-means finds its first rows."""
 
     density: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gramian._core import validation
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import Rows
-from gramian.structures.components.base import Density, dense, total_over, weights
+from gramian.structures.components.base import ProbabilityDensity, dense, total_over, weights
 from gramian.structures.components.covariance import (
     KINDS,
     LOG_2PI,
@@ -31,7 +31,7 @@ MAX_EM_STEPS, MIN_DECREASE = 500, 1e-10  # of the fit of one density to rows wit
 
 
 @dataclass(eq=False)
-class Gaussian(Density):
+class Gaussian(ProbabilityDensity):
     """A normal density N(mean, covariance); its loss is −log of the density.
 
     Parameters

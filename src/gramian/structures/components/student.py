@@ -10,7 +10,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from gramian._core import validation
 from gramian.rows import Rows
-from gramian.structures.components.base import Density, total_over
+from gramian.structures.components.base import ProbabilityDensity, total_over
 from gramian.structures.components.covariance import factor, floored, log_volume, units, whitened
 from gramian.structures.components.gaussian import column_moments
 from gramian.structures.components.geometry import Geometry
@@ -24,7 +24,7 @@ MAX_NEWTON_STEPS = 3  # for them in one refit
 
 
 @dataclass(eq=False)
-class StudentT(Density):
+class StudentT(ProbabilityDensity):
     """Student's t density with nu degrees of freedom; its loss is −log of the density.
 
     A refit is an EM step: a row has the weight (nu + d)/(nu + δ²), δ its Mahalanobis distance, so that outliers count

@@ -1,4 +1,4 @@
-"""`Agglomerative`: clusters merged from the bottom up."""
+"""`Agglomerative`: hierarchical clustering from the bottom up."""
 
 from typing import Any
 
@@ -17,21 +17,21 @@ from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.structures.components.base import refuse_kernel_out_of_range, refuse_unusable
 from gramian.structures.components.point import Point
-from gramian.structures.hierarchy.linkage import METHODS, OfKernel, Plain, linkage_of
-from gramian.structures.hierarchy.tree import ClusterTree, count_at, widest_gap
+from gramian.structures.hierarchy.linkage import LINKAGES, KernelDistances, RowDistances, linkage_tree
+from gramian.structures.hierarchy.tree import ClusterTree, largest_relative_gap, n_clusters_at
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-CELLS = 2**20  # distances at a time
-CHECKED = 64  # merges whose heights are computed once more
-PAIRS = 2**16  # distances that one of them may need
+DISTANCES_PER_TASK = 2**20
+MAX_CHECKED_MERGES = 64  # whose heights the certificate computes again
+MAX_CHECKED_PAIRS = 2**16  # of rows in such a merge
 TOLERANCE = 1e-8
 REASONS = {
-    "spanning tree": "single linkage is a minimum spanning tree, by Prim's algorithm without a matrix",
-    "chain of centroids": "Ward's distance needs only centroids, so no matrix is kept",
-    "chain on a matrix": "chains of nearest neighbours, on one matrix of distances",
+    "spanning tree": "single linkage is a minimum spanning tree, by Prim's algorithm without a distance matrix",
+    "chain of centroids": "nearest-neighbour chain on centroids, since Ward's distance needs no distance matrix",
+    "chain on a matrix": "nearest-neighbour chain on one matrix of distances",
 }
 
 
@@ -48,8 +48,8 @@ class Agglomerative(ClusterTree):
     Parameters
     ----------
     n_clusters : int, "auto" or None
-        "auto" is the number whose next merge is the most times higher than the last one made, from 2 to √n (of fewer
-        than 100 rows, to 10 or n / 2). None beside `height`.
+        "auto" is the number at the largest ratio of successive heights, from 2 to √n (for fewer than 100 rows, to 10
+        or n / 2). None with `height`.
     linkage : "ward", "single", "average" or "complete"
     height : float, optional
         Merges up to this height are made, instead of a number of clusters.
@@ -87,7 +87,7 @@ class Agglomerative(ClusterTree):
     centers_: Floats
     structures_: list[Point]
     _points: Any
-    _space: Plain | OfKernel
+    _space: RowDistances | KernelDistances
 
     def __init__(
         self, n_clusters: Any = 2, *, linkage: str = "ward", height: float | None = None, kernel: Any = None
@@ -99,38 +99,38 @@ class Agglomerative(ClusterTree):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Agglomerative":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
-        k, height, auto = self._asked()
-        validation.choice("linkage", self.linkage, METHODS)
+        k, height, auto = self._cut_parameters()
+        validation.choice("linkage", self.linkage, LINKAGES)
         for name in ("centers_", "structures_", "kernel_"):
             self.__dict__.pop(name, None)
-        points, weight, given = self._read(X, sample_weight)
-        self._known, self._leaf_weight = KnownRows.of(given), weight
+        points, weight, rows = self._read(X, sample_weight)
+        self._known, self._leaf_weight = KnownRows.of(rows), weight
         self._leaf = np.arange(len(points))
         self._weight = None
         self._left_out = None
         if weight is not None:
-            counted = weight > 0
-            self._leaf = np.where(counted, np.cumsum(counted) - 1, -1)
-            self._weight = weight[counted]
-            self._left_out = points[np.flatnonzero(~counted)]
-            points = points[np.flatnonzero(counted)]
+            used = weight > 0
+            self._leaf = np.where(used, np.cumsum(used) - 1, -1)
+            self._weight = weight[used]
+            self._left_out = points[np.flatnonzero(~used)]
+            points = points[np.flatnonzero(used)]
         n = len(points)
-        self._refuse_more(k, n)
+        self._require_rows(k, n)
         self._points = points
         group = self._known.group[self._leaf >= 0]
-        self.merges_ = linkage_of(points, self.linkage, self._weight, self._space, group)
+        self.merges_ = linkage_tree(points, self.linkage, self._weight, self._space, group)
         self.heights_ = self.merges_[:, 2]
         if auto:
-            k = widest_gap(self.heights_)
+            k = largest_relative_gap(self.heights_)
         elif height is not None:
-            k = count_at(self.heights_, height)
+            k = n_clusters_at(self.heights_, height)
         assert k is not None
         self._cut_at(self._at_most_distinct(k, len(np.unique(group))))
         self._describe()
         return self
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None, Any]:
-        """Points, weights and what was given; sets the space, and what is known of the columns."""
+        """The points, their weights and their values; sets the space and the feature names."""
         kernel = None if self.kernel is None else kernel_of(self.kernel)
         if kernel is None or isinstance(X, Rows) or is_table(X):
             rows = fit_rows(self, X, sample_weight)
@@ -140,24 +140,23 @@ class Agglomerative(ClusterTree):
             if self.linkage == "ward" and kernel is None:
                 refuse_unusable(rows, missing=False)
             weight = block.weight
-            given = block.X if kernel is None or isinstance(X, Rows) else X
+            values = block.X if kernel is None or isinstance(X, Rows) else X
         else:
-            if hasattr(self, "n_features_in_"):
-                del self.n_features_in_
-            given = X
+            self.__dict__.pop("n_features_in_", None)
+            values = X
             weight = scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
         if kernel is None:
-            self._space = Plain()
-            points = vectors(given)
+            self._space = RowDistances()
+            points = vectors(values)
             return points, weight, points.X
-        if is_matrix(kernel) and self.n_features_in_ != len(kernel.points(given)):
-            raise ValueError(f"A matrix of the kernel must be square; X has shape {np.shape(given)}.")
-        self.kernel_ = kernel.fitted(given, weight)
-        refuse_invalid(self.kernel_, given)
-        self._space = OfKernel(self.kernel_)
-        points = self.kernel_.points(given)
-        refuse_kernel_out_of_range(self.kernel_.diag(points), given)
-        return points, weight, vectors(given).X if is_table(given) else given
+        if is_matrix(kernel) and self.n_features_in_ != len(kernel.points(values)):
+            raise ValueError(f"A matrix of the kernel must be square; X has shape {np.shape(values)}.")
+        self.kernel_ = kernel.fitted(values, weight)
+        refuse_invalid(self.kernel_, values)
+        self._space = KernelDistances(self.kernel_)
+        points = self.kernel_.points(values)
+        refuse_kernel_out_of_range(self.kernel_.diag(points), values)
+        return points, weight, vectors(values).X if is_table(values) else values
 
     def _at_most_distinct(self, k: int, distinct: int) -> int:
         if k > distinct:
@@ -169,12 +168,12 @@ class Agglomerative(ClusterTree):
         return min(k, distinct)
 
     def _describe(self) -> None:
-        """Centres, objective, certificate and solver of the tree as it is cut."""
+        """Set centres, objective, certificate and solver of the tree at its cut."""
         n, k = len(self._points), self.n_clusters_
         made = self.heights_[: n - k]
-        dense = isinstance(self._space, Plain) and not self._points.is_sparse
+        dense = self._space.kernel is None and not self._points.is_sparse
         labels = self.labels_[self._leaf >= 0]
-        if isinstance(self._space, Plain):
+        if self._space.kernel is None:
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
             self.structures_ = [Point().moved_to(center) for center in self.centers_]
         if self.linkage == "ward":
@@ -195,7 +194,7 @@ class Agglomerative(ClusterTree):
         self.solver_ = SolverInfo(name, REASONS[name])
 
     def _error_of_heights(self) -> tuple[float, int]:
-        """The largest error of some heights, relative to the highest, from all pairs of rows that were merged."""
+        """The largest error of a sample of heights, relative to the highest, computed from all merged pairs of rows."""
         from gramian.structures.hierarchy.nn_chain_small import loop
 
         n = len(self._points)
@@ -203,13 +202,13 @@ class Agglomerative(ClusterTree):
             return 0.0, n - 1
         order, start, count = loop("spans", n)(self.merges_)
         left, right = self.merges_[:, 0].astype(np.int64), self.merges_[:, 1].astype(np.int64)
-        cheap = np.flatnonzero(count[left] * count[right] <= PAIRS)
+        cheap = np.flatnonzero(count[left] * count[right] <= MAX_CHECKED_PAIRS)
         worst = max(float(-np.diff(self.heights_).min(initial=0.0)), 0.0)
-        some = cheap[np.unique(np.linspace(0, len(cheap) - 1, CHECKED).astype(np.int64))]
-        for t in some:
+        checked = cheap[np.unique(np.linspace(0, len(cheap) - 1, MAX_CHECKED_MERGES).astype(np.int64))]
+        for t in checked:
             A, B = (np.sort(order[start[side[t]] :][: count[side[t]]]) for side in (left, right))
             worst = max(worst, abs(self._distance(A, B) - float(self.heights_[t])))
-        return worst / float(self.heights_[-1]), len(some)
+        return worst / float(self.heights_[-1]), len(checked)
 
     def _distance(self, A: Ints, B: Ints) -> float:
         """The distance of two clusters by its definition."""
@@ -234,9 +233,9 @@ class Agglomerative(ClusterTree):
 
         Rows of the fit keep their cluster, though by linkages other than single they may be nearer to another one.
         """
-        points, place = self._new_points(X)
-        labels = self.labels_[place]
-        if (new := np.flatnonzero(place < 0)).size:
+        points, equal_row = self._new_points(X)
+        labels = self.labels_[equal_row]
+        if (new := np.flatnonzero(equal_row < 0)).size:
             labels[new] = self._assigned(points[new], self.labels_[self._leaf >= 0])
         return labels
 
@@ -245,28 +244,28 @@ class Agglomerative(ClusterTree):
 
         A row of the fit has the distance from the nearest other one.
         """
-        return self._scored(*self._new_points(X))
+        return self._scores_of(*self._new_points(X))
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
-        place = self._known.first[self._known.group]
-        found = self._scored(self._points, place[self._leaf >= 0])
+        first_equal = self._known.first[self._known.group]
+        scores = self._scores_of(self._points, first_equal[self._leaf >= 0])
         if self._weight is None:
-            return found, None
-        return self._of_all(found, self._scored(self._left_out, place[self._leaf < 0]))
+            return scores, None
+        return self._join_scores(scores, self._scores_of(self._left_out, first_equal[self._leaf < 0]))
 
-    def _scored(self, points: Any, place: Ints) -> Floats:
+    def _scores_of(self, points: Any, equal_row: Ints) -> Floats:
         """Of points that are equal to the rows of the fit at `place`, or to none (−1); these without themselves."""
-        size = max(CELLS // len(self._points), 1)
-        weight = np.where(place < 0, 0.0, self._known.weight(self._leaf_weight)[place])
-        leaves = self._of_groups(self._leaf[self._leaf >= 0])
-        itself = np.where((weight > 0) & (weight <= 1), leaves[self._known.group[place]], -1)
+        size = max(DISTANCES_PER_TASK // len(self._points), 1)
+        weight = np.where(equal_row < 0, 0.0, self._known.weight(self._leaf_weight)[equal_row])
+        leaves = self._by_group(self._leaf[self._leaf >= 0])
+        own_leaf = np.where((weight > 0) & (weight <= 1), leaves[self._known.group[equal_row]], -1)
 
         def part(start: int) -> Floats:
             D = self._space.distances(points[start : start + size], self._points)
-            own = itself[start : start + size]
+            own_leaf_of_part = own_leaf[start : start + size]
             if len(self._points) > 1:
-                D[own >= 0, own[own >= 0]] = np.inf
-            D[weight[start : start + size] > 1] = 0.0  # a row that is there more than once has itself beside it
+                D[own_leaf_of_part >= 0, own_leaf_of_part[own_leaf_of_part >= 0]] = np.inf
+            D[weight[start : start + size] > 1] = 0.0  # a repeated row has an equal one
             return np.asarray(-D.min(axis=1))
 
         return np.concatenate([np.zeros(0), *parallel_map(part, range(0, len(points), size))])
@@ -275,40 +274,40 @@ class Agglomerative(ClusterTree):
         """New points, and the rows of the fit that they are equal to."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
-            given: Any = new_rows(self, X)
-            block = given.collect()
+            values: Any = new_rows(self, X)
+            block = values.collect()
             if not np.isfinite(block.X.data if sp.issparse(block.X) else block.X).all():
-                given.refuse_nonfinite()
-            if self.linkage == "ward" and isinstance(self._space, Plain):
-                refuse_unusable(given, missing=False)
-            given = block.X if isinstance(X, Rows) or isinstance(self._space, Plain) else X
+                values.refuse_nonfinite()
+            if self.linkage == "ward" and self._space.kernel is None:
+                refuse_unusable(values, missing=False)
+            values = block.X if isinstance(X, Rows) or self._space.kernel is None else X
         else:
-            given = X
-        if isinstance(self._space, OfKernel) and is_matrix(self._space.kernel):
+            values = X
+        if self._space.kernel is not None and is_matrix(self._space.kernel):
             raise ValueError(
-                "A precomputed matrix says nothing of k(x, x) of new rows: their distances are not known. Fit with the "
-                "kernel itself to predict."
+                "A precomputed kernel matrix does not contain k(x, x) of new rows, so their distances are unknown. Fit "
+                "with the kernel itself to predict."
             )
-        if isinstance(self._space, Plain):
-            points = vectors(given)
+        if self._space.kernel is None:
+            points = vectors(values)
             return points, self._known.find(points.X)
-        return self._space.kernel.points(given), self._known.find(vectors(given).X if is_table(given) else given)
+        return self._space.kernel.points(values), self._known.find(vectors(values).X if is_table(values) else values)
 
-    def _table(self) -> Any:
-        return self._points.X if isinstance(self._space, Plain) else None
+    def _counted_rows(self) -> Any:
+        return self._points.X if self._space.kernel is None else None
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
-        found = self._of_groups(labels)[self._known.group[rows]]
-        if (new := np.flatnonzero(found < 0)).size:
+        cluster = self._by_group(labels)[self._known.group[rows]]
+        if (new := np.flatnonzero(cluster < 0)).size:
             assert self._left_out is not None
-            found[new] = self._assigned(self._left_out[new], labels)
-        return found
+            cluster[new] = self._assigned(self._left_out[new], labels)
+        return cluster
 
-    def _of_groups(self, counted: Ints) -> Ints:
-        """What rows that count have, by groups of equal rows; −1 of rows that do not."""
-        found = np.full(len(self._known.first), -1)
-        found[self._known.group[self._leaf >= 0]] = counted
-        return found
+    def _by_group(self, of_leaves: Ints) -> Ints:
+        """Values of the leaves by groups of equal rows; −1 for groups without a leaf."""
+        by_group = np.full(len(self._known.first), -1)
+        by_group[self._known.group[self._leaf >= 0]] = of_leaves
+        return by_group
 
     def _assigned(self, points: Any, labels: Ints) -> Ints:
         """The nearest cluster of each point."""
@@ -316,49 +315,49 @@ class Agglomerative(ClusterTree):
         edges = np.searchsorted(labels[order], np.arange(labels.max() + 1))
         weight = np.ones(len(labels)) if self._weight is None else self._weight
         totals = np.add.reduceat(weight[order], edges)
-        if self.linkage == "ward" and isinstance(self._space, Plain):
+        if self.linkage == "ward" and self._space.kernel is None:
             return self._by_centers(points, means_of(self._points.X, labels, self._weight, len(edges)), totals)
-        home = self._points[order]
+        leaves = self._points[order]
         shares = weight[order] / totals[labels[order]]
-        inside = self._spread(home, shares, edges) if self.linkage == "ward" else None
-        size = max(CELLS // len(labels), 1)
+        variance = self._within_variance(leaves, shares, edges) if self.linkage == "ward" else None
+        size = max(DISTANCES_PER_TASK // len(labels), 1)
 
         def part(start: int) -> Ints:
-            D = self._space.distances(points[start : start + size], home)
+            D = self._space.distances(points[start : start + size], leaves)
             if self.linkage == "single":
-                found = np.minimum.reduceat(D, edges, axis=1)
+                distances = np.minimum.reduceat(D, edges, axis=1)
             elif self.linkage == "complete":
-                found = np.maximum.reduceat(D, edges, axis=1)
+                distances = np.maximum.reduceat(D, edges, axis=1)
             elif self.linkage == "average":
-                found = np.add.reduceat(D * shares, edges, axis=1)
+                distances = np.add.reduceat(D * shares, edges, axis=1)
             else:
-                found = np.add.reduceat(D * D * shares, edges, axis=1) - inside
-                found *= totals / (totals + 1.0)
-            return np.asarray(found.argmin(axis=1), dtype=np.int64)
+                distances = np.add.reduceat(D * D * shares, edges, axis=1) - variance
+                distances *= totals / (totals + 1.0)
+            return np.asarray(distances.argmin(axis=1), dtype=np.int64)
 
         return np.concatenate(parallel_map(part, range(0, len(points), size)))
 
     def _by_centers(self, points: Any, centers: Floats, totals: Floats) -> Ints:
-        home = Vectors(sp.csr_matrix(centers) if points.is_sparse else centers)
-        size = max(CELLS // len(centers), 1)
+        center_points = Vectors(sp.csr_matrix(centers) if points.is_sparse else centers)
+        size = max(DISTANCES_PER_TASK // len(centers), 1)
 
         def part(start: int) -> Ints:
-            D = self._space.distances(points[start : start + size], home)
+            D = self._space.distances(points[start : start + size], center_points)
             return np.asarray((D * D * (totals / (totals + 1.0))).argmin(axis=1), dtype=np.int64)
 
         return np.concatenate(parallel_map(part, range(0, len(points), size)))
 
-    def _spread(self, home: Any, shares: Floats, edges: Ints) -> Floats:
+    def _within_variance(self, leaves: Any, shares: Floats, edges: Ints) -> Floats:
         """The mean squared distance of each cluster's rows from their mean."""
-        found = np.zeros(len(edges))
-        ends = np.append(edges[1:], len(home))
+        variance = np.zeros(len(edges))
+        ends = np.append(edges[1:], len(leaves))
         for c, (start, end) in enumerate(zip(edges, ends, strict=True)):
-            size = max(CELLS // (end - start), 1)
+            size = max(DISTANCES_PER_TASK // (end - start), 1)
             for first in range(start, end, size):
                 rows = slice(first, min(first + size, end))
-                D = self._space.distances(home[rows], home[start:end])
-                found[c] += 0.5 * float(shares[rows] @ (D * D) @ shares[start:end])
-        return found
+                D = self._space.distances(leaves[rows], leaves[start:end])
+                variance[c] += 0.5 * float(shares[rows] @ (D * D) @ shares[start:end])
+        return variance
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -368,13 +367,13 @@ class Agglomerative(ClusterTree):
 
 
 class TreeCertificate(Certificate):
-    """How far heights of the tree are from what the linkage says of the rows below."""
+    """The error of the heights of the tree against the definition of the linkage."""
 
     def __str__(self) -> str:
         verdict = "within" if self.holds else "beyond"
         return (
-            f"{self.kind} {self.value:.3g} of the highest is {verdict} {self.tolerance:.3g}: {self.note} were computed "
-            f"again from their rows, after {self.through}"
+            f"{self.kind} {self.value:.3g} (relative to the highest) is {verdict} {self.tolerance:.3g}: {self.note} "
+            f"were computed again from all their pairs of rows, after {self.through}"
         )
 
 

@@ -1,11 +1,11 @@
-"""Compiled loops that split rows in two by a plane, and send rows down a tree of such planes."""
+"""Compiled bisection of rows by a hyperplane, and descent of rows in a tree of hyperplanes."""
 
 from typing import Any
 
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian.structures.hierarchy.bisection_small import ROUNDS, TINY
+from gramian.structures.hierarchy.bisection_small import MAX_POWER_STEPS, MIN_RELATIVE_SPREAD
 
 
 @njit(cache=True, nogil=True)
@@ -22,7 +22,7 @@ def _mean(X: Any, w: Any, index: Any, out: Any) -> float:  # pragma: no cover - 
 
 @njit(cache=True, nogil=True)
 def _dot(x: Any, normal: Any) -> float:  # pragma: no cover - compiled
-    """One order of adding up, so that a row is on the same side whenever it is asked."""
+    """x · normal in one order of summation, so that a row is always on the same side."""
     total = 0.0
     for c in range(x.shape[0]):
         total += x[c] * normal[c]
@@ -44,7 +44,7 @@ def spread(X: Any, w: Any, index: Any) -> float:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True)
 def _principal(X: Any, w: Any, index: Any, mean: Any) -> Any:  # pragma: no cover - compiled
-    """The direction of the largest spread, by the power method from the column of the largest variance."""
+    """The first principal direction, by the power method from the column of the largest variance."""
     d = X.shape[1]
     variance = np.zeros(d)
     for i in index:
@@ -59,7 +59,7 @@ def _principal(X: Any, w: Any, index: Any, mean: Any) -> Any:  # pragma: no cove
             direction[c] += u * (X[i, c] - mean[c])
     direction /= np.sqrt((direction * direction).sum())
     image = np.empty(d)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_POWER_STEPS):
         image[:] = 0.0
         for i in index:
             u = 0.0
@@ -93,19 +93,19 @@ def _best_cut(X: Any, w: Any, index: Any, mean: Any, total: float, direction: An
             sums[c] += w[i] * (X[i, c] - mean[c])
         here, there = along[order[p]], along[order[p + 1]]
         if there > here:
-            drop = (sums * sums).sum() * total / (before * (total - before))
-            if drop > best:
+            decrease = (sums * sums).sum() * total / (before * (total - before))
+            if decrease > best:
                 middle = 0.5 * here + 0.5 * there
-                best, threshold = drop, middle if middle < there else here
+                best, threshold = decrease, middle if middle < there else here
     return best, threshold
 
 
 @njit(cache=True, nogil=True)
-def bisect(X: Any, w: Any, index: Any, means: bool, most: int, normal: Any) -> Any:  # pragma: no cover - compiled
-    """Split some rows by a plane: where x · normal > threshold; how much Σ w ‖x − c‖² falls (−1: it cannot).
+def bisect(X: Any, w: Any, index: Any, means: bool, max_rounds: int, normal: Any) -> Any:  # pragma: no cover - compiled
+    """Split rows where x · normal > threshold; the decrease of Σ w ‖x − c‖² is −1 where they cannot be split.
 
-    The best cut across the principal direction; with `means`, moved by the two means' steps until nothing changes. The
-    side of a row is one product here, and most splits are of few rows: bounds and threads have nothing to save.
+    The cut is the best one orthogonal to the principal direction; with `means`, 2-means continues from there. The side
+    of a row is one inner product, and most splits are of few rows, so that bounds and threads would not pay.
     """
     d = X.shape[1]
     mean = np.empty(d)
@@ -113,18 +113,18 @@ def bisect(X: Any, w: Any, index: Any, means: bool, most: int, normal: Any) -> A
     size = 0.0
     for c in range(d):
         size += mean[c] * mean[c]
-    if len(index) < 2 or spread(X, w, index) <= TINY * TINY * total * size:
+    if len(index) < 2 or spread(X, w, index) <= MIN_RELATIVE_SPREAD * MIN_RELATIVE_SPREAD * total * size:
         return 0.0, -1.0, index, index
     normal[:] = _principal(X, w, index, mean)
-    drop, threshold = _best_cut(X, w, index, mean, total, normal)
-    if drop < 0.0:
+    decrease, threshold = _best_cut(X, w, index, mean, total, normal)
+    if decrease < 0.0:
         return 0.0, -1.0, index, index
     side = np.empty(len(index), np.bool_)
     for p in range(len(index)):
         side[p] = _dot(X[index[p]], normal) > threshold
     if means:
         low, high, trial = np.empty(d), np.empty(d), np.empty(d)
-        for _ in range(most):
+        for _ in range(max_rounds):
             _mean(X, w, index[~side], low)
             _mean(X, w, index[side], high)
             middle = 0.0
@@ -153,11 +153,11 @@ def bisect(X: Any, w: Any, index: Any, means: bool, most: int, normal: Any) -> A
 
 @njit(cache=True, nogil=True)
 def descend(X: Any, normals: Any, thresholds: Any, below: Any, ends: Any) -> Any:  # pragma: no cover - compiled
-    """The end that each row comes to, from split 0 by the sides it is on; `below` are splits, or ends as ~number."""
-    found = np.empty(X.shape[0], np.int64)
+    """The leaf that each row reaches from split 0; `below` holds splits, or leaves as ~number."""
+    end = np.empty(X.shape[0], np.int64)
     for i in range(X.shape[0]):
-        at = 0
-        while at >= 0 and ends[at] < 0:
-            at = below[at, 1 if _dot(X[i], normals[at]) > thresholds[at] else 0]
-        found[i] = ends[at] if at >= 0 else ~at
-    return found
+        node = 0
+        while node >= 0 and ends[node] < 0:
+            node = below[node, 1 if _dot(X[i], normals[node]) > thresholds[node] else 0]
+        end[i] = ends[node] if node >= 0 else ~node
+    return end

@@ -1,4 +1,4 @@
-"""`splits` in NumPy, for few rows: the same sides of the same planes, but for the rounding of sums."""
+"""`bisection` in NumPy, for few rows: the same hyperplanes up to the rounding of sums."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-ROUNDS = 100  # of the power method: a direction near the principal one serves as well
-TINY = 1e-14  # of Σ w ‖x‖²: less than that is rounding
+MAX_POWER_STEPS = 100  # a direction near the principal one suffices
+MIN_RELATIVE_SPREAD = 1e-14  # square root of the share of Σ w ‖x‖² that is rounding
 
 
 def spread(X: Floats, w: Floats, index: Ints) -> float:
@@ -17,19 +17,19 @@ def spread(X: Floats, w: Floats, index: Ints) -> float:
     return float(v @ ((Z - v @ Z / v.sum()) ** 2).sum(axis=1))
 
 
-def bisect(X: Floats, w: Floats, index: Ints, means: bool, most: int, normal: Floats) -> Any:
-    """Split some rows by a plane: where x · normal > threshold; how much Σ w ‖x − c‖² falls (−1: it cannot)."""
+def bisect(X: Floats, w: Floats, index: Ints, means: bool, max_rounds: int, normal: Floats) -> Any:
+    """Split rows where x · normal > threshold; the decrease of Σ w ‖x − c‖² is −1 where they cannot be split."""
     Z, v = X[index], w[index]
     total = float(v.sum())
     mean = v @ Z / total
-    if len(index) < 2 or spread(X, w, index) <= TINY * TINY * total * float(mean @ mean):
+    if len(index) < 2 or spread(X, w, index) <= MIN_RELATIVE_SPREAD * MIN_RELATIVE_SPREAD * total * float(mean @ mean):
         return 0.0, -1.0, index, index
     normal[:] = _principal(Z - mean, v)
-    drop, threshold = _best_cut(Z, v, mean, total, normal)
-    if drop < 0.0:
+    decrease, threshold = _best_cut(Z, v, mean, total, normal)
+    if decrease < 0.0:
         return 0.0, -1.0, index, index
     side = along(Z, normal) > threshold
-    for _ in range(most if means else 0):
+    for _ in range(max_rounds if means else 0):
         low, high = (v[part] @ Z[part] / v[part].sum() for part in (~side, side))
         trial = high - low
         middle = float(0.5 * trial @ (high + low))
@@ -45,34 +45,34 @@ def bisect(X: Floats, w: Floats, index: Ints, means: bool, most: int, normal: Fl
 
 
 def descend(X: Floats, normals: Floats, thresholds: Floats, below: Ints, ends: Ints) -> Ints:
-    """The end that each row comes to, from split 0 by the sides it is on; `below` are splits, or ends as ~number."""
-    found = np.empty(len(X), dtype=np.int64)
-    waiting = [(0, np.arange(len(X)))]
-    while waiting:
-        at, rows = waiting.pop()
-        if at < 0 or ends[at] >= 0:
-            found[rows] = ends[at] if at >= 0 else ~at
+    """The leaf that each row reaches from split 0; `below` holds splits, or leaves as ~number."""
+    end = np.empty(len(X), dtype=np.int64)
+    stack = [(0, np.arange(len(X)))]
+    while stack:
+        node, rows = stack.pop()
+        if node < 0 or ends[node] >= 0:
+            end[rows] = ends[node] if node >= 0 else ~node
         elif len(rows):
-            side = along(X[rows], normals[at]) > thresholds[at]
-            waiting += [(int(below[at, 0]), rows[~side]), (int(below[at, 1]), rows[side])]
-    return found
+            side = along(X[rows], normals[node]) > thresholds[node]
+            stack += [(int(below[node, 0]), rows[~side]), (int(below[node, 1]), rows[side])]
+    return end
 
 
 def along(Z: Floats, normal: Floats) -> Floats:
-    """One order of adding up, so that a row is on the same side whenever it is asked."""
+    """Z · normal in one order of summation, so that a row is always on the same side."""
     total = np.zeros(len(Z))
     for column, c in zip(Z.T, normal, strict=True):
         total += column * c
     return total
 
 
-def _principal(away: Floats, w: Floats) -> Floats:
-    """The direction of the largest spread, by the power method from the column of the largest variance."""
-    at = int((w @ (away * away)).argmax())
-    direction = (w * away[:, at]) @ away
+def _principal(deviation: Floats, w: Floats) -> Floats:
+    """The first principal direction, by the power method from the column of the largest variance."""
+    at = int((w @ (deviation * deviation)).argmax())
+    direction = (w * deviation[:, at]) @ deviation
     direction /= np.sqrt(direction @ direction)
-    for _ in range(ROUNDS):
-        image = (w * (away @ direction)) @ away
+    for _ in range(MAX_POWER_STEPS):
+        image = (w * (deviation @ direction)) @ deviation
         image /= np.sqrt(image @ image)
         moved = np.abs(image - direction).max()
         direction = image
@@ -83,14 +83,14 @@ def _principal(away: Floats, w: Floats) -> Floats:
 
 def _best_cut(Z: Floats, w: Floats, mean: Floats, total: float, direction: Floats) -> tuple[float, float]:
     """The threshold along a direction that lowers Σ w ‖x − c‖² the most, and by how much."""
-    place = along(Z, direction)
-    order = np.argsort(place, kind="stable")
-    place, v = place[order], w[order]
+    position = along(Z, direction)
+    order = np.argsort(position, kind="stable")
+    position, v = position[order], w[order]
     sums = np.cumsum(v[:, None] * (Z[order] - mean), axis=0)[:-1]
     before = np.cumsum(v)[:-1]
-    drops = (sums * sums).sum(axis=1) * total / (before * (total - before))
-    drops[~(place[1:] > place[:-1])] = -1.0
-    best = int(drops.argmax())
-    here, there = float(place[best]), float(place[best + 1])
+    decreases = (sums * sums).sum(axis=1) * total / (before * (total - before))
+    decreases[~(position[1:] > position[:-1])] = -1.0
+    best = int(decreases.argmax())
+    here, there = float(position[best]), float(position[best + 1])
     middle = 0.5 * here + 0.5 * there
-    return float(drops[best]), middle if middle < there else here
+    return float(decreases[best]), middle if middle < there else here

@@ -1,4 +1,4 @@
-"""`Divisive`: clusters split from the top down."""
+"""`Divisive`: hierarchical clustering from the top down (bisecting k-means)."""
 
 import heapq
 from importlib import import_module
@@ -18,15 +18,15 @@ from gramian.structures.components.base import refuse_unusable
 from gramian.structures.components.point import Point
 from gramian.structures.hierarchy.agglomerative import means_of
 from gramian.structures.hierarchy.linkage import in_range
-from gramian.structures.hierarchy.tree import ClusterTree, count_at, widest_gap
+from gramian.structures.hierarchy.tree import ClusterTree, largest_relative_gap, n_clusters_at
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SPLITS = ("kmeans", "principal")
-LEAVES = 4096  # unless more are asked for
-ROUNDS = 300  # of two means in one split
+MAX_LEAVES = 4096  # unless n_clusters or max_leaves is larger
+MAX_ROUNDS = 300  # of 2-means in one split
 TOLERANCE = 1e-9
 
 
@@ -34,15 +34,15 @@ class Divisive(ClusterTree):
     """Clusters split from the top down: at first all rows are one, and the split that lowers Σ w ‖x − c‖² most is made.
 
     Every cluster is split by a plane. With `split="principal"` it is the best of those across the direction of largest
-    spread; with `"kmeans"` (bisecting k-means) two means start from there and move until no row changes sides. Nothing
+    spread; with `"kmeans"` (bisecting k-means) 2-means runs from there until no row changes sides. Nothing
     is random.
 
-    Each row is visited once a level: about O(n d log n) times the rounds of two means, and no distances are kept.
+    Each row is visited once per level: about O(n d log n) times the rounds of 2-means, without stored distances.
 
     Parameters
     ----------
     n_clusters : int, "auto" or None
-        "auto" as in `Agglomerative`: the widest relative gap of the heights. None beside `height`.
+        "auto" as in `Agglomerative`: at the largest ratio of successive heights. None with `height`.
     split : "kmeans" or "principal"
     height : float, optional
         Splits above this height are made, instead of a number of clusters.
@@ -55,8 +55,8 @@ class Divisive(ClusterTree):
         The tree of m leaves in SciPy's form, as if the splits had been undone from the last; leaves are counted in the
         order of their first rows, and the last column has the rows inside.
     heights_ : array (m − 1,)
-        √(2 Δ), where Δ is what the split takes from the objective, or the least of the splits before it: the scale of
-        Ward's method.
+        √(2 Δ), where Δ is the decrease of the objective by the split, or the least of the splits before it: the scale
+        of Ward's method.
     labels_, n_clusters_, cut_height_
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     centers_ : array (k, d)
@@ -65,7 +65,7 @@ class Divisive(ClusterTree):
         Σ w ‖x − c‖² of the clusters.
     history_ : list of (splits made, objective, height)
     certificate_, solver_
-        The certificate compares the objective, computed from the labels, with what the splits said they took.
+        The certificate compares the objective, computed from the labels, with that after the decreases of the splits.
 
     Examples
     --------
@@ -95,29 +95,31 @@ class Divisive(ClusterTree):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Divisive":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
-        k, height, auto = self._asked()
+        k, height, auto = self._cut_parameters()
         validation.choice("split", self.split, SPLITS)
-        most = None if self.max_leaves is None else validation.whole("max_leaves", self.max_leaves, low=1)
-        given, weight = self._read(X, sample_weight)
-        counted = np.arange(len(given)) if weight is None else np.flatnonzero(weight)
-        self._weight = None if weight is None else weight[counted]
-        n = len(counted)
-        self._refuse_more(k, n)
-        if most is not None and k is not None and k > most:
-            raise ValueError(f"n_clusters is {k} and max_leaves is {most}: let the tree have at least {k} leaves.")
-        scaled, self._exponent = in_range(given if n == len(given) else given[counted])
+        max_leaves = None if self.max_leaves is None else validation.whole("max_leaves", self.max_leaves, low=1)
+        rows, weight = self._read(X, sample_weight)
+        used = np.arange(len(rows)) if weight is None else np.flatnonzero(weight)
+        self._weight = None if weight is None else weight[used]
+        n = len(used)
+        self._require_rows(k, n)
+        if max_leaves is not None and k is not None and k > max_leaves:
+            raise ValueError(
+                f"n_clusters is {k} and max_leaves is {max_leaves}: let the tree have at least {k} leaves."
+            )
+        scaled, self._exponent = in_range(rows if n == len(rows) else rows[used])
         total = np.ones(n) if self._weight is None else self._weight
         self._shift = np.average(scaled, axis=0, weights=total)
-        self._grow(scaled - self._shift, total, max(LEAVES, k or 0) if most is None else most)
-        self._leaf = np.full(len(given), -1)
-        self._leaf[counted] = self._leaf_of
-        self._left_out = given[self._leaf < 0]
-        self._rows = given if n == len(given) else given[counted]
+        self._grow(scaled - self._shift, total, max(MAX_LEAVES, k or 0) if max_leaves is None else max_leaves)
+        self._leaf = np.full(len(rows), -1)
+        self._leaf[used] = self._leaf_of
+        self._left_out = rows[self._leaf < 0]
+        self._rows = rows if n == len(rows) else rows[used]
         m = len(self.merges_) + 1
         if auto:
-            k = widest_gap(self.heights_)
+            k = largest_relative_gap(self.heights_)
         elif height is not None:
-            k = count_at(self.heights_, height)
+            k = n_clusters_at(self.heights_, height)
         assert k is not None
         if k > m:
             warn_user(
@@ -132,44 +134,44 @@ class Divisive(ClusterTree):
         rows = fit_rows(self, X, sample_weight)
         return _dense(rows), rows.collect().weight
 
-    def _grow(self, X: Floats, weight: Floats, most: int) -> None:
-        """Split until there are so many leaves, or none can be split; the best split first."""
+    def _grow(self, X: Floats, weight: Floats, max_leaves: int) -> None:
+        """Split, the best split first, until there are `max_leaves` leaves or none can be split."""
         loops = _loops(X)
         means = self.split == "kmeans"
-        waiting: list[Any] = []
+        queue: list[Any] = []
 
         def consider(index: Ints, parent: int, side: int) -> None:
             normal = np.empty(X.shape[1])
-            threshold, drop, low, high = loops.bisect(X, weight, index, means, ROUNDS, normal)
-            heapq.heappush(waiting, (-drop, int(index[0]), index, parent, side, (normal, threshold, low, high)))
+            threshold, decrease, low, high = loops.bisect(X, weight, index, means, MAX_ROUNDS, normal)
+            heapq.heappush(queue, (-decrease, int(index[0]), index, parent, side, (normal, threshold, low, high)))
 
-        everything = np.arange(len(X))
-        consider(everything, -1, 0)
+        all_rows = np.arange(len(X))
+        consider(all_rows, -1, 0)
         splits: list[tuple[Floats, float, float, int]] = []
         children: list[list[int]] = []
-        while len(waiting) < most and waiting[0][0] < 0:
-            drop, _, index, parent, side, (normal, threshold, low, high) = heapq.heappop(waiting)
+        while len(queue) < max_leaves and queue[0][0] < 0:
+            decrease, _, index, parent, side, (normal, threshold, low, high) = heapq.heappop(queue)
             number = len(splits)
-            splits.append((normal, threshold, -drop, len(index)))
+            splits.append((normal, threshold, -decrease, len(index)))
             children.append([0, 0])
             if parent >= 0:
                 children[parent][side] = number
             consider(low, number, 0)
             consider(high, number, 1)
-        m = len(waiting)
+        m = len(queue)
         self._leaf_of = np.empty(len(X), dtype=np.int64)
-        for leaf, (_, _, index, parent, side, _) in enumerate(sorted(waiting, key=lambda each: each[1])):
+        for leaf, (_, _, index, parent, side, _) in enumerate(sorted(queue, key=lambda each: each[1])):
             self._leaf_of[index] = leaf
             if parent >= 0:
                 children[parent][side] = ~leaf
         self._below = np.array(children, dtype=np.int64).reshape(-1, 2)
         self._normals = np.array([normal for normal, *_ in splits]).reshape(-1, X.shape[1])
         self._thresholds = np.array([threshold for _, threshold, _, _ in splits])
-        drops = np.array([drop for _, _, drop, _ in splits])
-        left = loops.spread(X, weight, everything) - np.append(0.0, np.cumsum(drops))
-        heights = np.ldexp(np.sqrt(2.0 * np.minimum.accumulate(drops)), self._exponent)
-        self._left = np.maximum(left, 0.0)
-        objectives = self._in_units(self._left)
+        decreases = np.array([decrease for _, _, decrease, _ in splits])
+        remaining = loops.spread(X, weight, all_rows) - np.append(0.0, np.cumsum(decreases))
+        heights = np.ldexp(np.sqrt(2.0 * np.minimum.accumulate(decreases)), self._exponent)
+        self._remaining = np.maximum(remaining, 0.0)
+        objectives = self._original_units(self._remaining)
         steps = zip(objectives.tolist(), [np.inf, *heights.tolist()], strict=True)
         self.history_ = [(s, value, height) for s, (value, height) in enumerate(steps)]
         nodes = np.sort(np.where(self._below < 0, ~self._below, 2 * m - 2 - self._below), axis=1)
@@ -177,7 +179,7 @@ class Divisive(ClusterTree):
         self.merges_ = np.column_stack([nodes, heights, sizes]).astype(np.float64)[::-1].reshape(-1, 4).copy()
         self.heights_ = self.merges_[:, 2]
 
-    def _in_units(self, squares: Any) -> Any:
+    def _original_units(self, squares: Any) -> Any:
         return np.ldexp(squares, 2 * self._exponent)
 
     def _describe(self, X: Floats, weight: Floats) -> None:
@@ -187,15 +189,16 @@ class Divisive(ClusterTree):
         self.centers_ = np.ldexp(centers, self._exponent)
         self.structures_ = [Point().moved_to(center) for center in self.centers_]
         objective = float(weight @ ((scaled - centers[labels]) ** 2).sum(axis=1))
-        self.objective_ = float(self._in_units(objective))
-        start, said = float(self._left[0]), float(self._left[self.n_clusters_ - 1])
-        value = abs(objective - said) / start if start > 0 else 0.0
+        self.objective_ = float(self._original_units(objective))
+        start, remaining = float(self._remaining[0]), float(self._remaining[self.n_clusters_ - 1])
+        value = abs(objective - remaining) / start if start > 0 else 0.0
         self.certificate_ = SplitCertificate(
             "error of the objective", value, TOLERANCE, value <= TOLERANCE, None, None, f"{self.split} splits"
         )
-        how = "two means from" if self.split == "kmeans" else "the best cut across"
+        how = "2-means from" if self.split == "kmeans" else "the best cut orthogonal to"
         self.solver_ = SolverInfo(
-            f"{self.split} splits", f"{how} the principal direction of the cluster that gains most"
+            f"{self.split} splits",
+            f"{how} the principal direction of the cluster whose split lowers the objective most",
         )
 
     def predict(self, X: Any) -> Ints:
@@ -206,18 +209,20 @@ class Divisive(ClusterTree):
     def score_samples(self, X: Any) -> Floats:
         """−1 times the squared distance of each row from the centre of its cluster."""
         check_is_fitted(self)
-        return self._scored(_dense(new_rows(self, X)))
+        return self._scores_of(_dense(new_rows(self, X)))
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
-        return self._of_all(self._scored(self._rows), self._scored(self._left_out))
+        return self._join_scores(self._scores_of(self._rows), self._scores_of(self._left_out))
 
-    def _scored(self, X: Floats) -> Floats:
+    def _scores_of(self, X: Floats) -> Floats:
         if not len(X):
             return np.zeros(0)
-        away = np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self._nodes)]
-        return -np.asarray(self._in_units((away**2).sum(axis=1)))
+        deviation = (
+            np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self._nodes)]
+        )
+        return -np.asarray(self._original_units((deviation**2).sum(axis=1)))
 
-    def _table(self) -> Floats:
+    def _counted_rows(self) -> Floats:
         return self._rows
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
@@ -236,18 +241,18 @@ class Divisive(ClusterTree):
 
 
 class SplitCertificate(Certificate):
-    """How far the objective of the labels is from what the splits say is left of it."""
+    """The error of the objective after the decreases of the splits, against that of the labels."""
 
     def __str__(self) -> str:
         verdict = "within" if self.holds else "beyond"
         return (
-            f"{self.kind} {self.value:.3g} of the spread of all rows is {verdict} {self.tolerance:.3g}, computed again "
+            f"{self.kind} {self.value:.3g} (relative to one cluster) is {verdict} {self.tolerance:.3g}, computed again "
             f"from the labels, after {self.through}"
         )
 
 
 def _loops(X: Floats) -> Any:
-    """Those of NumPy for few rows, and compiled ones."""
+    """The module of loops: NumPy for few rows, else compiled."""
     name = "bisection_small" if is_small(X.size) else "bisection"
     return import_module(f"gramian.structures.hierarchy.{name}")
 
@@ -257,7 +262,7 @@ def _dense(rows: Rows) -> Floats:
     X = rows.collect().X
     if sp.issparse(X):
         raise TypeError(
-            "Divisive splits dense rows, and sparse data was passed: give X.toarray(), or gm.Agglomerative, which "
+            "Divisive needs dense rows, and sparse data was passed: give X.toarray(), or use gm.Agglomerative, which "
             "takes sparse rows."
         )
     refuse_unusable(rows, missing=False)

@@ -1,4 +1,4 @@
-"""Which clusters are merged, and how far apart they were: one door to the loops that find it."""
+"""The merges of agglomerative clustering and their heights, by the algorithm that suits linkage and data."""
 
 from typing import Any
 
@@ -13,19 +13,21 @@ from gramian.rows import parallel_map
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-METHODS = ("single", "complete", "average", "ward")  # in the order of the compiled loops
-PANEL = 64  # rows of distances at a time
-FEW = 32  # columns up to which differences are no slower than a matrix product
+LINKAGES = ("single", "complete", "average", "ward")  # in the order of their codes in the compiled loops
+PANEL = 64  # rows of distances per task
+MAX_DIFFERENCE_COLUMNS = 32  # for which differences are as fast as a matrix product
 
 
-class Plain:
+class RowDistances:
     """Distances between rows of numbers, dense or sparse."""
+
+    kernel = None
 
     def distances(self, A: Any, B: Any) -> Floats:
         return distances(A, B, np.ones(1))
 
 
-class OfKernel:
+class KernelDistances:
     """Distances between the features of a kernel: √(k(x, x) + k(z, z) − 2 k(x, z))."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -36,28 +38,28 @@ class OfKernel:
         return np.sqrt(np.maximum(D, 0.0, out=D), out=D)
 
 
-def linkage_of(
+def linkage_tree(
     points: Any,
     method: str,
     weight: Floats | None = None,
-    space: Plain | OfKernel | None = None,
+    space: RowDistances | KernelDistances | None = None,
     group: Ints | None = None,
 ) -> Floats:
-    """Merges (n − 1, 4) in SciPy's form, heights growing: the clusters merged, their distance, and rows inside.
+    """Merges (n − 1, 4) in SciPy's form by increasing height: the clusters merged, their distance, and their rows.
 
-    Points of the same `group` are equal, whatever rounding says of their distance.
+    Points of the same `group` are equal, and their distance is set to zero.
 
-    Single linkage of dense rows is a minimum spanning tree, and Ward's method needs only centroids: neither keeps
-    distances. The others, and all of sparse rows or in a kernel's features, keep one n × n matrix.
+    Single linkage of dense rows is a minimum spanning tree, and Ward's method needs only centroids: neither stores
+    distances. The others, and all of sparse rows or in a feature space, store one n × n matrix.
     """
     n = len(points)
     if n == 1:
         return np.empty((0, 4))
     from gramian.structures.hierarchy.nn_chain_small import loop
 
-    space = Plain() if space is None else space
+    space = RowDistances() if space is None else space
     weight = np.ones(n) if weight is None else weight
-    dense = isinstance(space, Plain) and isinstance(points, Vectors) and not points.is_sparse
+    dense = space.kernel is None and isinstance(points, Vectors) and not points.is_sparse
     exponent = 0
     if dense:
         X, exponent = in_range(points.X)
@@ -74,14 +76,14 @@ def linkage_of(
         if method == "ward":
             for i in range(n):
                 D[i] *= D[i] * (2.0 * weight[i] * weight / (weight[i] + weight))
-        pairs, heights = loop("matrix_chain", n)(D, weight, METHODS.index(method))
+        pairs, heights = loop("matrix_chain", n)(D, weight, LINKAGES.index(method))
     order = np.argsort(heights, kind="stable")
     merges: Floats = loop("in_order", n)(pairs[order], np.ldexp(heights[order], exponent), n)
     return merges
 
 
 def in_range(X: Floats) -> tuple[Floats, int]:
-    """Rows times a power of two where their squares would leave the range of numbers, and its exponent."""
+    """Rows times a power of two where their squares would under- or overflow, and its exponent."""
     largest = float(np.abs(X).max(initial=0.0))
     exponent = int(np.frexp(largest)[1])
     if abs(exponent) < 200:  # fourth powers stay in range
@@ -89,13 +91,13 @@ def in_range(X: Floats) -> tuple[Floats, int]:
     return np.ascontiguousarray(np.ldexp(X, -exponent)), exponent
 
 
-def _matrix(points: Any, space: Plain | OfKernel) -> Floats:
+def _matrix(points: Any, space: RowDistances | KernelDistances) -> Floats:
     from gramian.structures.hierarchy.nn_chain_small import loop
 
     n = len(points)
     distance_rows = loop("distance_rows", n)
     D = np.empty((n, n))
-    by_differences = isinstance(space, Plain) and not points.is_sparse and points.d <= FEW
+    by_differences = space.kernel is None and not points.is_sparse and points.d <= MAX_DIFFERENCE_COLUMNS
     columns = np.ascontiguousarray(points.X.T) if by_differences else None
 
     def panel(start: int) -> None:
@@ -107,7 +109,7 @@ def _matrix(points: Any, space: Plain | OfKernel) -> Floats:
 
     parallel_map(panel, range(0, n, PANEL))
     if not by_differences:
-        for start in range(0, n, 1024):  # a product of i with j need not round as that of j with i
+        for start in range(0, n, 1024):  # matrix products of (i, j) and (j, i) may round differently
             rows = slice(start, start + 1024)
             D[rows, start:] = np.maximum(D[rows, start:], D[start:, rows].T)
             D[start:, rows] = D[rows, start:].T

@@ -1,4 +1,4 @@
-"""A tree of clusters: what bottom-up and top-down clustering share."""
+"""Binary trees of clusters: what agglomerative and divisive clustering share."""
 
 from typing import Any
 
@@ -38,8 +38,8 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     _weight: Floats | None  # of the rows that count
     _nodes: Ints  # the node of the tree that each cluster is
 
-    def _asked(self) -> tuple[int | None, float | None, bool]:
-        """Number of clusters, height, and whether the number is to be chosen."""
+    def _cut_parameters(self) -> tuple[int | None, float | None, bool]:
+        """The parameters n_clusters and height, and whether the number is to be chosen."""
         if self.height is not None:
             if self.n_clusters is not None:
                 raise ValueError(
@@ -54,9 +54,9 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
             raise ValueError("n_clusters is None and height is None: give one of them to cut the tree by.")
         return validation.whole("n_clusters", self.n_clusters, low=1), None, False
 
-    def _refuse_more(self, k: int | None, n: int) -> None:
+    def _require_rows(self, k: int | None, n: int) -> None:
         if k is not None and k > n:
-            raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
+            raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): give at most {n}.")
 
     def cut(self, k: int | None = None, *, height: float | None = None) -> Ints:
         """Labels (n,) of the rows of the fit for k clusters, or with merges up to a height made; the fit stays.
@@ -67,7 +67,7 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         if (k is None) == (height is None):
             raise ValueError("cut takes the number of clusters k or a height: give one of them.")
         if k is None:
-            k = count_at(self.heights_, validation.number("height", height, low=0.0))
+            k = n_clusters_at(self.heights_, validation.number("height", height, low=0.0))
         else:
             k = validation.whole("k", k, low=1)
             if k > len(self.merges_) + 1:
@@ -80,24 +80,24 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
 
         counted = self._leaf >= 0
         node = loop("after", len(self._leaf))(self.merges_, len(self.merges_) + 1 - k)[self._leaf[counted]]
-        labels, nodes = numbered(node, self._weight, self._table())
+        labels, nodes = numbered(node, self._weight, self._counted_rows())
         if counted.all():
             return labels, nodes
-        found = np.empty(len(self._leaf), dtype=np.int64)
-        found[counted] = labels
-        found[~counted] = self._nearest(np.flatnonzero(~counted), labels, nodes)
-        return found, nodes
+        all_labels = np.empty(len(self._leaf), dtype=np.int64)
+        all_labels[counted] = labels
+        all_labels[~counted] = self._nearest(np.flatnonzero(~counted), labels, nodes)
+        return all_labels, nodes
 
-    def _table(self) -> Any:
-        """The rows that count, where they are numbers."""
+    def _counted_rows(self) -> Any:
+        """The rows of positive weight, where they are rows of numbers; else None."""
         raise NotImplementedError
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
-        """The clusters that rows of weight zero would be given."""
+        """The clusters of rows of weight zero."""
         raise NotImplementedError
 
     def _cut_at(self, k: int) -> None:
-        """Set what depends on the number of clusters."""
+        """Set the attributes that depend on the number of clusters."""
         m = len(self.merges_) + 1
         self.n_clusters_ = k
         low = float(self.heights_[m - k - 1]) if k < m else 0.0
@@ -105,13 +105,13 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.cut_height_ = 0.5 * low + 0.5 * high
         self.labels_, self._nodes = self._labels(k)
 
-    def _of_all(self, counted: Floats, others: Floats) -> tuple[Floats, Floats | None]:
-        """Scores and weights of all rows, from those of the rows that count and of the others."""
+    def _join_scores(self, counted: Floats, others: Floats) -> tuple[Floats, Floats | None]:
+        """Scores and weights of all rows, from those of the rows of positive weight and of the others."""
         if self._weight is None:
             return counted, None
-        some = self._leaf >= 0
-        scores, weight = np.empty(len(some)), np.zeros(len(some))
-        scores[some], scores[~some], weight[some] = counted, others, self._weight
+        used = self._leaf >= 0
+        scores, weight = np.empty(len(used)), np.zeros(len(used))
+        scores[used], scores[~used], weight[used] = counted, others, self._weight
         return scores, weight
 
     def summary(self) -> Summary:
@@ -124,15 +124,15 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         return Summary(type(self).__name__, table, facts, [str(self.certificate_)])
 
 
-def count_at(heights: Floats, height: float) -> int:
-    """Clusters that are left when all merges up to a height are made."""
+def n_clusters_at(heights: Floats, height: float) -> int:
+    """The number of clusters after all merges up to a height."""
     return len(heights) + 1 - int(np.searchsorted(heights, height, side="right"))
 
 
-def widest_gap(heights: Floats) -> int:
-    """The number of clusters whose next merge is the most times higher than the last: of few, see `Agglomerative`.
+def largest_relative_gap(heights: Floats) -> int:
+    """The number of clusters at the largest ratio of successive heights, up to the bound stated in `Agglomerative`.
 
-    >>> widest_gap(np.array([1.0, 1.1, 1.2, 5.0, 5.5]))
+    >>> largest_relative_gap(np.array([1.0, 1.1, 1.2, 5.0, 5.5]))
     3
     """
     m = len(heights) + 1

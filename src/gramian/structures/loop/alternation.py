@@ -161,26 +161,26 @@ class Loop:
 
         return leaf
 
-    def refit(self, state: LoopState, found: PassTotals) -> LoopState:
+    def refit(self, state: LoopState, last: PassTotals) -> LoopState:
         """Every structure refitted to its rows; one without rows moves to the row of largest loss."""
         min_mass = MIN_MASS if self.rule.soft else 0.0
-        totals = pooled(state.structures, found.totals, found.mass > min_mass)
+        totals = pooled(state.structures, last.totals, last.mass > min_mass)
         max_passes = MAX_SOFT_PASSES if self.rule.soft else MAX_HARD_PASSES
         requests = [
             each.pass_requests(max_passes) if m > min_mass else None
-            for each, m in zip(state.structures, found.mass, strict=True)
+            for each, m in zip(state.structures, last.mass, strict=True)
         ]
         estimates = run_requests(requests, totals, lambda pending: self.rows.sum(self._requested(state, pending)))
-        structures, worst_rows = [], iter(found.worst)
+        structures, worst_rows = [], iter(last.worst)
         for j, each in enumerate(state.structures):
-            if found.mass[j] > min_mass:
+            if last.mass[j] > min_mass:
                 structures.append(each.refitted(estimates[j]))
             elif self.rule.soft or (worst := next(worst_rows, None)) is None or worst[0] <= 0:
                 structures.append(each)
             else:
                 structures.append(each.moved_to(_row(worst[2])))
-        scale = None if state.scale is None else self._noise_scale(structures, found.weighted_loss)
-        return LoopState(structures, found.mass / found.mass.sum(), scale)
+        scale = None if state.scale is None else self._noise_scale(structures, last.weighted_loss)
+        return LoopState(structures, last.mass / last.mass.sum(), scale)
 
     def _noise_scale(self, structures: list[Any], weighted_loss: float) -> float:
         """The maximum-likelihood scale of the noise of soft distances, above a floor."""

@@ -1,6 +1,6 @@
-"""One pass of EM over a block for all normal densities at once: distances, shares and sums while rows are in the cache.
+"""The compiled E-step of all normal densities: distances, responsibilities and sums while rows are in the cache.
 
-Every density works in its own units y = L⁻¹(x − mean): the distance is ‖y‖², and what the next fit needs are the sums
+Every density works in its whitened coordinates y = L⁻¹(x − mean): the distance is ‖y‖², and the M-step needs the sums
 of r, r y and r y yᵀ there. Neither distant nor thin densities lose digits, and no square of a column is ever formed.
 """
 
@@ -16,12 +16,12 @@ from gramian.structures.components.covariance import LOG_2PI, log_volume
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 Floats = NDArray[np.float64]
-PANEL = 128  # rows at once: those of all densities, in their units, stay in the cache
-MAX_NUMBERS = 2**22  # numbers of all densities, beyond which the plain pass is taken
+PANEL = 128  # rows at once, whose whitened coordinates for all densities stay in the cache
+MAX_NUMBERS = 2**22  # in the covariances of all densities; beyond, the plain pass is used
 
 
 class GaussianPass:
-    """Densities of one state, laid out for the compiled pass."""
+    """The E-step for the densities of one state."""
 
     def __init__(self, structures: list[Any], shares: Floats) -> None:
         k, d = len(structures), len(structures[0].mean_)
@@ -41,11 +41,11 @@ class GaussianPass:
                 self.inverse[j] = 1.0 / each._root
                 self.offset[j] = deviation / each._root
         with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(shares), -1e300)
-        self.constant = logs - 0.5 * d * LOG_2PI - np.array([log_volume(each._root, d) for each in structures])
+            log_shares = np.maximum(np.log(shares), -1e300)
+        self.constant = log_shares - 0.5 * d * LOG_2PI - np.array([log_volume(each._root, d) for each in structures])
 
     def __call__(self, X: Any, weight: Any, owners: Any, scores: Any) -> tuple[float, Floats, list[Scatter]]:
-        """−Σw log density, the weight of every density, and what it is refitted from; owners and scores are set."""
+        """−Σw log density, and the weight and scatter of every density; sets owners and scores."""
         k, d = self.k, self.d
         mass, first = np.zeros(k), np.zeros((k, self.wide))
         second = np.zeros((k, self.wide, self.wide) if self.full else (k, d))
@@ -151,7 +151,7 @@ def _sum(v: Any) -> Any:  # pragma: no cover - compiled
 def _responsibilities(
     p: Any, constant: Any, largest: Any, total: Any, bits: Any
 ) -> None:  # pragma: no cover - compiled
-    """p[c] = ‖y‖² becomes the share of density c of every row; top + log total is the log of their sum."""
+    """Turn p[c] = ‖y‖² into responsibilities × total; largest + log total is the log density of the mixture."""
     k = len(p)
     for c in range(k):
         row, shift = p[c], constant[c]
@@ -178,7 +178,7 @@ def _responsibilities(
 def _finish(
     p: Any, largest: Any, total: Any, weight: Any, start: int, m: int, owners: Any, scores: Any
 ) -> Any:  # pragma: no cover - compiled
-    """Shares times weights, owners and scores of m rows; gives Σw log density."""
+    """Set responsibilities times weights, owners and scores of m rows; return Σw log density."""
     k = len(p)
     value = 0.0
     for t in range(m):

@@ -1,4 +1,4 @@
-"""Choices that rounding would make otherwise: axes of equal spread, distances of exact fits, structures as near."""
+"""Decisions independent of rounding: bases of equal eigenvalues, zero distances of exact fits, ties."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 EPS = float(np.finfo(np.float64).eps)
-EQUAL_SPREAD = 8.0 * EPS  # difference of eigenvalues, times columns, in units of the largest one
-ON_STRUCTURE = 64.0 * EPS  # distance, in units of the numbers it is computed from
-TIE = 1e-10  # relative difference of losses or objectives of which the first is taken
+EIGENVALUE_TIE = 8.0 * EPS  # difference of equal eigenvalues, per column and in units of the largest one
+MAX_ZERO_DISTANCE = 64.0 * EPS  # of a row on a structure, in units of the numbers it is computed from
+TIE = 1e-10  # relative difference of equal losses or objectives, of which the first is chosen
 
 
 def principal_axes(cross: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues of a scatter, the least first, and unit eigenvectors in columns.
 
-    Where eigenvalues are equal (such as zeros, of fewer rows than columns) their space is determined, its vectors are
-    not: the first is the projection of the coordinate axis nearest to the space, the first of equally near ones, and so
-    on in what is left. The largest entry of a vector is positive.
+    Equal eigenvalues (such as zeros, of fewer rows than columns) determine a space but not its basis: the first vector
+    is the projection of the coordinate axis nearest to the space, the first of equally near ones, and the others follow
+    in the same way in the orthogonal complement. The largest entry of a vector is positive.
 
     >>> principal_axes(np.diag([1.0, 1.0, 3.0]))[1]
     array([[1., 0., 0.],
@@ -28,7 +28,7 @@ def principal_axes(cross: Floats) -> tuple[Floats, Floats]:
     """
     scale = float(np.abs(cross).max())
     values, vectors = sl.eigh(cross / scale if scale > 0 else cross)
-    ends = np.flatnonzero(np.diff(values) > EQUAL_SPREAD * len(values) * values[-1]) + 1
+    ends = np.flatnonzero(np.diff(values) > EIGENVALUE_TIE * len(values) * values[-1]) + 1
     if len(ends) < len(values) - 1:
         for space in np.split(np.arange(len(values)), ends):
             if len(space) > 1:
@@ -38,18 +38,18 @@ def principal_axes(cross: Floats) -> tuple[Floats, Floats]:
 
 def _by_coordinates(V: Floats) -> Floats:
     """An orthonormal basis of the space of orthonormal columns that depends on the space alone."""
-    found = np.empty_like(V)
+    basis = np.empty_like(V)
     for i in range(V.shape[1]):
         squares = np.einsum("ij,ij->i", V, V)
         nearest = V[first_largest(squares)]
         nearest = nearest / np.linalg.norm(nearest)
-        found[:, i] = V @ nearest
-        V = V - np.outer(found[:, i], nearest)
-    return found
+        basis[:, i] = V @ nearest
+        V = V - np.outer(basis[:, i], nearest)
+    return basis
 
 
 def first_largest(sizes: Floats) -> int:
-    """The place of the largest of some sizes, the first of those within rounding of it."""
+    """The index of the largest size, the first of those within rounding of it."""
     return int((sizes >= sizes.max() * (1.0 - TIE)).argmax())
 
 
@@ -61,14 +61,14 @@ def signed(vectors: Floats) -> Floats:
     return np.asarray(vectors * signs[:, None] + 0.0)
 
 
-def zero_on_structure(losses: Floats, away: Floats, center: Floats) -> Floats:
-    """Squared distances, zero where they are the rounding of a row on the structure, `away` from its centre."""
-    farthest = max(float(away.max(initial=0.0)), -float(away.min(initial=0.0)))
-    bound = ON_STRUCTURE**2 * (away.shape[1] * farthest**2 + float(center @ center))
-    near = np.flatnonzero(losses <= bound)
-    if len(near):
-        squares = np.einsum("ij,ij->i", away[near], away[near]) + float(center @ center)
-        losses[near[losses[near] <= ON_STRUCTURE**2 * squares]] = 0.0
+def zero_on_structure(losses: Floats, deviation: Floats, center: Floats) -> Floats:
+    """Squared distances, zero where they are rounding errors; `deviation` is from the centre of the structure."""
+    farthest = max(float(deviation.max(initial=0.0)), -float(deviation.min(initial=0.0)))
+    bound = MAX_ZERO_DISTANCE**2 * (deviation.shape[1] * farthest**2 + float(center @ center))
+    small = np.flatnonzero(losses <= bound)
+    if len(small):
+        squares = np.einsum("ij,ij->i", deviation[small], deviation[small]) + float(center @ center)
+        losses[small[losses[small] <= MAX_ZERO_DISTANCE**2 * squares]] = 0.0
     return losses
 
 
@@ -77,10 +77,10 @@ def first_least(costs: Any) -> Ints:
     by_column = np.ascontiguousarray(costs.T)  # k is small: reductions over columns are many times as fast
     least = by_column.min(axis=0)
     limit = least + TIE * np.abs(least)
-    found = np.zeros(len(costs), dtype=np.int64)
+    first = np.zeros(len(costs), dtype=np.int64)
     for j in range(len(by_column) - 1, -1, -1):
-        found[by_column[j] <= limit] = j
-    return found
+        first[by_column[j] <= limit] = j
+    return first
 
 
 def clearly_less(value: float, best: float) -> bool:
