@@ -48,7 +48,7 @@ class TestMeans:
         assert ours.certificate_.holds
         assert ours.certificate_.value <= 1e-12
 
-    def test_restarts_find_the_best_of_small_data(self):
+    def test_restarts_reach_the_global_optimum_of_small_data(self):
         rng = np.random.default_rng(0)
         X = rng.standard_normal((9, 2))
         best = np.inf
@@ -64,7 +64,7 @@ class TestMeans:
         model = gm.KMeans(4, init=init, random_state=0).fit(BLOBS)
         assert adjusted_rand_score(model.labels_, OWNERS) > 0.99
 
-    def test_empty_clusters_are_seeded_again(self):
+    def test_empty_clusters_are_reseeded(self):
         start = np.array([[0.0, 0.0], [100.0, 100.0], [101.0, 100.0], [102.0, 100.0]])
         model = gm.KMeans(4, init=start).fit(BLOBS)
         assert model.n_clusters_ == 4
@@ -228,7 +228,7 @@ class TestShapes:
         with pytest.raises(ValueError, match="leave it out"):
             gm.Structures([Line(), Point()], n_clusters=3).fit(X)
 
-    def test_words_are_the_named_pairs(self):
+    def test_named_structures_equal_named_estimators(self):
         for word, named in (("point", gm.KMeans), ("line", gm.KLines), ("gaussian", gm.KGaussians)):
             a = gm.Structures(word, n_clusters=3, random_state=0, tol=0.0).fit(BLOBS)
             b = named(3, random_state=0, tol=0.0).fit(BLOBS)
@@ -251,7 +251,7 @@ class TestShapes:
         assert choice.criterion == "prediction_strength"
         assert choice.chosen == 4
 
-    def test_structures_to_start_from(self):
+    def test_init_from_fitted_structures(self):
         start = [Circle().fit(BLOBS[:20]), Circle().fit(BLOBS[20:40])]
         before = [each.radius_ for each in start]
         model = gm.KCircles(2, init=start).fit(BLOBS)
@@ -266,13 +266,13 @@ class TestShapes:
 class TestCompetition:
     @pytest.mark.parametrize("d", [1, 2, 5])
     @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
-    def test_rivals_leave_the_true_number(self, k, d):
+    def test_rival_penalised_learning_chooses_k(self, k, d):
         for seed in range(9):
             model = gm.CompetitiveLearning(2 * k, rule="rival", random_state=seed).fit(separated(seed, k, d))
             assert model.n_clusters_ == k, seed
             assert set(model.labels_) == set(range(k))
 
-    def test_rare_winners_are_helped(self):
+    def test_frequency_sensitive_learning_uses_all_points(self):
         start = np.random.default_rng(0).normal([0, 0], 0.3, (4, 2)) - 30.0  # all far away: one would win every row
         start[0] += 30.0
         model = gm.CompetitiveLearning(4, rule="frequency", init=start).fit(BLOBS)
@@ -283,7 +283,7 @@ class TestCompetition:
         b = gm.KMeans(4, init=BLOBS[:4]).fit(BLOBS)
         np.testing.assert_array_equal(a.centers_, b.centers_)
 
-    def test_rules_that_make_no_sense(self):
+    def test_inapplicable_rules_are_refused(self):
         for structure, rule, message in (
             ("line", "rival", "moves points, and"),
             ("gaussian", "frequency", "is a density"),
@@ -336,7 +336,7 @@ class TestNumber:
 
     @pytest.mark.parametrize("d", [1, 2, 5])
     @pytest.mark.parametrize("k", [1, 3, 6])
-    def test_penalty_of_the_longest_stretch(self, k, d):
+    def test_auto_penalty_is_the_most_persistent(self, k, d):
         for seed in range(3):
             X = separated(seed, k, d)
             model = gm.KMeans("auto", criterion="penalty", n_init=3, random_state=0).fit(X)
@@ -368,7 +368,7 @@ class TestNumber:
         assert gm.KMeans("auto", max_clusters=6, random_state=seed).fit(iris).n_clusters_ in (2, 3)  # two species touch
 
     @pytest.mark.parametrize("model", [gm.KMeans("auto"), gm.KMedians("auto", n_init=2)], ids=repr)
-    def test_one_cloud_is_one_cluster(self, model):
+    def test_rows_without_clusters_are_one_cluster(self, model):
         rng = np.random.default_rng(0)
         clouds = {
             "normal": rng.standard_normal((200, 2)),
@@ -386,7 +386,7 @@ class TestNumber:
                 warnings.simplefilter("ignore", gm.ConvergenceWarning)
                 assert model.fit(BLOBS).choice_.criterion == "bic"
 
-    def test_the_most_clusters_allowed_is_said(self):
+    def test_choice_at_max_clusters_warns(self):
         for model in (gm.KMeans("auto"), gm.KMeans("auto", kernel="linear"), gm.GaussianMixture("auto")):
             with pytest.warns(gm.ConvergenceWarning, match="chosen, 3, is max_clusters: more clusters might be better"):
                 model.set_params(max_clusters=3, random_state=0).fit(separated(0, 3))
@@ -418,7 +418,7 @@ class TestNumber:
 
 
 class TestOutliers:
-    def test_far_rows_fit_nothing(self):
+    def test_far_rows_are_outliers_of_clusterings(self):
         X = np.concatenate([BLOBS, [[30.0, 30.0], [-20.0, 4.0], [4.0, -25.0]]])
         for model in (gm.KMeans(4, init="random"), gm.StudentTMixture(4)):
             model.set_params(random_state=1)

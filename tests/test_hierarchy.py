@@ -134,7 +134,7 @@ def test_predict_by_the_linkage(method):
     assert_array_equal(model.predict(new), np.argmin(found, axis=0))
 
 
-def test_what_the_objectives_are():
+def test_objectives_by_definition():
     X = rows(7, 60, 2)
     ward = gm.Agglomerative(5).fit(X)
     assert_allclose(ward.objective_, ((X - ward.centers_[ward.labels_]) ** 2).sum())
@@ -148,7 +148,7 @@ def test_what_the_objectives_are():
     assert_allclose(complete.objective_, widest)
 
 
-def test_heights_grow_and_are_ultrametric():
+def test_heights_increase_and_are_ultrametric():
     X = rows(8, 40, 2)
     for method in LINKAGES:
         model = gm.Agglomerative(linkage=method).fit(X)
@@ -319,7 +319,7 @@ def test_every_split_is_greedy_and_stays(split):
     assert_array_equal(at.labels_, model.labels_)
 
 
-def test_two_means_cannot_be_improved_by_a_step():
+def test_bisecting_k_means_has_converged():
     X = rows(11, 200, 4)
     model = gm.Divisive(2).fit(X)
     nearest = cdist(X, model.centers_).argmin(axis=1)

@@ -83,7 +83,7 @@ def test_the_same_bits_for_any_number_of_threads():
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_end_by_the_fall_of_the_objective(tol, weighted):
+def test_stops_at_the_relative_decrease(tol, weighted):
     rng = np.random.default_rng(17)
     X = blobs(rng, 4000, 4, 9, 1.0)
     weight = rng.random(4000) if weighted else None
@@ -97,7 +97,7 @@ def test_an_end_by_the_fall_of_the_objective(tol, weighted):
 
 
 @pytest.mark.parametrize("max_iter", [0, 2, 300])
-def test_what_one_more_iteration_would_change(max_iter):
+def test_change_by_one_more_iteration(max_iter):
     rng = np.random.default_rng(18)
     X, weight = blobs(rng, 3000, 3, 6, 1.0), rng.integers(0, 3, 3000).astype(float)
     found = lloyd(X, weight, X[:6], max_iter=max_iter)
@@ -127,7 +127,7 @@ def test_the_same_as_scikit_learn(algorithm):
     assert away.sum() == pytest.approx(found.objective, rel=1e-12)
 
 
-def test_an_end_before_it_settles():
+def test_stops_at_max_iter_before_convergence():
     X = blobs(6, 3000, 3, 8, 0.0)
     found = lloyd(X, None, X[:8], max_iter=3)
     assert (found.iterations, found.converged, len(found.history)) == (3, False, 4)
@@ -175,7 +175,7 @@ def test_offsets_and_units(move, unit):
     )
 
 
-def test_an_outlier_does_not_blind_the_others():
+def test_an_outlier_does_not_cost_the_other_rows_precision():
     X = blobs(10, 800, 3, 4, 5.0)
     far = np.vstack([X, [[1e25, 0.0, 0.0]]])
     alone = lloyd(X, None, X[:4])
@@ -231,7 +231,7 @@ def test_ties_go_to_the_lowest_index():
         np.testing.assert_array_equal(found.labels, labels)
 
 
-def test_close_calls_are_decided_in_double_precision():
+def test_near_ties_are_resolved_in_double_precision():
     rng = np.random.default_rng(12)
     C = rng.standard_normal((2, 6)) * 100
     middle, along = C.mean(axis=0), (C[1] - C[0]) / np.linalg.norm(C[1] - C[0])
@@ -253,7 +253,7 @@ def test_seeds_find_clusters_that_are_far_apart():
     assert rows[1] == squares(X, X[rows[:1]])[:, 0].argmax()
 
 
-def test_seeds_are_drawn_by_weight_and_square():
+def test_seeds_are_drawn_by_weight_and_squared_distance():
     X = np.array([[0.0], [1.0], [3.0], [7.0]])
     weight = np.array([1.0, 2.0, 0.0, 0.5])
     pairs = np.zeros((4, 4))
@@ -266,7 +266,7 @@ def test_seeds_are_drawn_by_weight_and_square():
     assert np.abs(pairs - want).max() < 5 * 0.5 / np.sqrt(2500)
 
 
-def test_seeds_are_drawn_by_square_when_not_all_rows_know_all_of_them():
+def test_rejection_sampling_draws_seeds_by_squared_distance():
     """The last of several, of which all rows have looked at only some, is drawn as if they had."""
     rng = np.random.default_rng(15)
     X = rng.standard_normal((40_000, 2))
@@ -281,7 +281,7 @@ def test_seeds_are_drawn_by_square_when_not_all_rows_know_all_of_them():
     assert abs(np.mean(last) - want.mean()) < 4.5 * np.sqrt((want * (1 - want)).mean() / len(want))
 
 
-def test_rows_closer_than_single_precision_are_told_apart():
+def test_rows_closer_than_single_precision_are_distinguished():
     X = np.array([[0.0], [1e-12], [1.0], [1 + 1e-12]])
     assert sorted(plus_plus(X, None, 4, np.random.default_rng(0)).tolist()) == [0, 1, 2, 3]
     found = lloyd(np.repeat(X, 3, axis=0), None, X)

@@ -100,7 +100,7 @@ def test_units_do_not_matter(kind):
     np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(1e-8 * X), atol=1e-6)
 
 
-def test_far_and_thin_clusters_keep_their_digits():
+def test_distant_and_thin_clusters_keep_their_digits():
     rng = np.random.default_rng(0)
     thin = rng.standard_normal((300, 2)) @ [[1.0, 1.0], [0.02, -0.02]]
     X = np.concatenate([thin, thin + np.array([40.0, 0.0])]) + 1e6
@@ -109,7 +109,7 @@ def test_far_and_thin_clusters_keep_their_digits():
     np.testing.assert_allclose(model.covariances_[0], exact, rtol=1e-7)
 
 
-def test_collapse_is_said():
+def test_singular_covariances_warn():
     X = np.concatenate([table(3, d=2), np.repeat([[30.0, 30.0]], 20, axis=0)])
     init = np.array([X[0], [30.0, 30.0]])
     with pytest.warns(gm.PrecisionWarning, match="covariance of cluster 1 is singular"):
@@ -124,7 +124,7 @@ def test_collapse_is_said():
 
 
 class TestMissing:
-    def test_nothing_missing_is_the_same(self, monkeypatch):
+    def test_fused_e_step_equals_the_plain_one(self, monkeypatch):
         X = table(4)
         a = ours(X, 3, "full", 10)
         monkeypatch.setattr(Gaussian, "fused_pass", lambda self, state, loop: None)
@@ -132,7 +132,7 @@ class TestMissing:
         np.testing.assert_allclose(a.means_, b.means_, rtol=1e-9, atol=1e-10)
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_likelihood_is_of_what_is_there(self, kind):
+    def test_likelihood_is_that_of_the_observed_numbers(self, kind):
         rng = np.random.default_rng(0)
         X = table(5, n=150, d=3)
         X[rng.random(X.shape) < 0.2] = np.nan
@@ -153,7 +153,7 @@ class TestMissing:
         assert model.log_likelihood_ == pytest.approx(total)
         assert model.predict_proba(X).sum() == pytest.approx(len(X))
 
-    def test_missing_at_random_leaves_the_answer_near(self):
+    def test_missing_at_random_is_consistent(self):
         rng = np.random.default_rng(0)
         X = np.concatenate([rng.normal([0, 0, 0], 1, (400, 3)), rng.normal([6, 6, 6], 1, (400, 3))])
         gone = X.copy()
@@ -192,7 +192,7 @@ def test_student_mixture():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_student_mixture_of_unknown_freedom(seed):
+def test_student_mixture_with_estimated_nu(seed):
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.standard_t(2.0, (800, 2)), rng.standard_normal((800, 2)) + 25])
     fixed = gm.StudentTMixture(2, random_state=0, tol=1e-9, max_iter=2000).fit(X)

@@ -39,7 +39,7 @@ def test_far_rows_are_outliers(model, seed):
 
 
 @each
-def test_scores_are_what_they_say(model):
+def test_scores_by_definition(model):
     X = blobs(4)
     fitted, new = clone(model).fit(X), np.array([[1.0, 2.0], [5.0, -1.0]])
     away = np.linalg.norm(new[:, None] - X, axis=2)

@@ -90,7 +90,7 @@ def test_ellipsoid_of_known_axes():
 
 
 @pytest.mark.parametrize("axes", [(3.0, 1.0), (1.0, 1.0), (5.0, 0.01), (2.0, 1.9999999)])
-def test_feet_against_a_fine_curve(axes):
+def test_ellipse_projections_against_a_fine_curve(axes):
     axes = np.array(axes)
     rng = np.random.default_rng(0)
     Z = 2 * rng.standard_normal((60, 2))
@@ -147,7 +147,7 @@ def test_densities_are_those_of_scipy():
     assert np.isinf(StudentT(2.0).fit(X).covariance_).all()
 
 
-def test_student_is_the_likeliest():
+def test_student_t_maximises_the_likelihood():
     rng = np.random.default_rng(1)
     x = rng.standard_t(3, 60)[:, None]
     found = StudentT(3.0).fit(x)
@@ -160,7 +160,7 @@ def test_student_is_the_likeliest():
 
 
 @pytest.mark.parametrize("nu", [1.5, 5.0, np.inf])
-def test_student_of_unknown_freedom_is_the_likeliest(nu):
+def test_student_t_with_estimated_nu_maximises_the_likelihood(nu):
     rng = np.random.default_rng(1)
     x = rng.standard_normal((200, 1)) if nu == np.inf else rng.standard_t(nu, (200, 1))
     found = StudentT("auto").fit(x)
@@ -175,7 +175,7 @@ def test_student_of_unknown_freedom_is_the_likeliest(nu):
     np.testing.assert_array_equal(StudentT("auto").fit(x, np.ones(200)).nu_, found.nu_)
 
 
-def test_a_gaussian_of_rows_with_missing_numbers_is_the_likeliest():
+def test_gaussian_with_missing_numbers_maximises_the_likelihood():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 2)) @ [[1.0, 0.8], [0.0, 0.5]] + [2.0, -1.0]
     X[rng.random((40, 2)) < 0.25] = np.nan

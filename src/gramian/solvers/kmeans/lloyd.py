@@ -55,8 +55,8 @@ def lloyd(X: Any, weight: Floats | None, centers: Floats, *, max_iter: int = 300
     Examples
     --------
     >>> import numpy as np
-    >>> found = lloyd(np.array([[0.0], [1.0], [9.0], [11.0]]), None, np.array([[0.0], [1.0]]))
-    >>> found.centers.ravel().tolist(), found.labels.tolist(), found.objective
+    >>> fit = lloyd(np.array([[0.0], [1.0], [9.0], [11.0]]), None, np.array([[0.0], [1.0]]))
+    >>> fit.centers.ravel().tolist(), fit.labels.tolist(), fit.objective
     ([0.5, 10.0], [0, 0, 1, 1], 2.5)
     """
     with single_threaded_blas():
@@ -76,7 +76,7 @@ def nearest_centers(X: Any, centers: Floats) -> tuple[Labels, Floats]:
     Examples
     --------
     >>> import numpy as np
-    >>> labels, squares = nearest(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]))
+    >>> labels, squares = nearest_centers(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]))
     >>> labels.tolist(), squares.tolist()
     ([0, 0, 1], [1.0, 1.0, 4.0])
     """
@@ -92,7 +92,7 @@ def own_squared_distances(X: Any, centers: Floats, labels: Any) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> own(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]), np.array([0, 1, 1])).tolist()
+    >>> own_squared_distances(np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [3.0]]), np.array([0, 1, 1])).tolist()
     [1.0, 1.0, 4.0]
     """
     state = _LloydState.on(X, None, centers, about_centers=True)

@@ -149,6 +149,22 @@ def _ward_row(C: Any, x: Any, own: float, w: Any, removed: Any, m: int, out: Any
 
 
 @njit(cache=True, nogil=True)
+def _compacted_slots(removed: Any, name: Any, w: Any, chain: Any, m: int) -> Any:  # pragma: no cover - compiled
+    """Move names and weights of the active slots together, and renumber the chain; the new slot of each of m, or −1."""
+    slot = np.full(m, -1)
+    n_kept = 0
+    for j in range(m):
+        if removed[j] == 0.0:
+            slot[j] = n_kept
+            name[n_kept], w[n_kept] = name[j], w[j]
+            n_kept += 1
+    for j in range(len(chain)):
+        chain[j] = slot[chain[j]]
+    removed[:n_kept] = 0.0
+    return slot
+
+
+@njit(cache=True, nogil=True)
 def ward_chain(X: Any, weight: Any) -> Any:  # pragma: no cover - compiled
     """Merged pairs (n − 1, 2), each named by one of its rows, and heights, by nearest-neighbour chains on centroids.
 
@@ -193,19 +209,12 @@ def ward_chain(X: Any, weight: Any) -> Any:  # pragma: no cover - compiled
         removed[b] = np.inf
         n_active -= 1
         if n_active < MIN_USED_SHARE * m:
-            new_slot = np.full(m, -1)
-            n_kept = 0
+            slot = _compacted_slots(removed, name, w, chain[:length], m)
             for j in range(m):
-                if removed[j] == 0.0:
-                    new_slot[j] = n_kept
-                    name[n_kept], w[n_kept] = name[j], w[j]
+                if slot[j] >= 0:
                     for c in range(d):
-                        C[c, n_kept] = C[c, j]
-                    n_kept += 1
-            for j in range(length):
-                chain[j] = new_slot[chain[j]]
-            m = n_kept
-            removed[:m] = 0.0
+                        C[c, slot[j]] = C[c, j]
+            m = n_active
     return pairs, heights
 
 
@@ -268,23 +277,14 @@ def matrix_chain(D: Any, weight: Any, method: int) -> Any:  # pragma: no cover -
         removed[b] = np.inf
         n_active -= 1
         if n_active < MIN_USED_SHARE_SQUARE * m:
-            new_slot = np.full(m, -1)
-            n_kept = 0
-            for j in range(m):
-                if removed[j] == 0.0:
-                    new_slot[j] = n_kept
-                    name[n_kept], w[n_kept] = name[j], w[j]
-                    n_kept += 1
+            slot = _compacted_slots(removed, name, w, chain[:length], m)
             for i in range(m):
-                if new_slot[i] >= 0:
-                    source, target = D[i], D[new_slot[i]]
+                if slot[i] >= 0:
+                    source, target = D[i], D[slot[i]]
                     for j in range(m):
-                        if new_slot[j] >= 0:
-                            target[new_slot[j]] = source[j]
-            for j in range(length):
-                chain[j] = new_slot[chain[j]]
-            m = n_kept
-            removed[:m] = 0.0
+                        if slot[j] >= 0:
+                            target[slot[j]] = source[j]
+            m = n_active
     return pairs, heights
 
 
