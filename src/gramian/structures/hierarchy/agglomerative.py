@@ -36,7 +36,7 @@ REASONS = {
 
 
 class Agglomerative(ClusterTree):
-    """Clusters merged from the bottom up: at first every row is one, and the two nearest become one until all are.
+    """Agglomerative clustering: every row starts as a cluster, and the two nearest clusters merge until one is left.
 
     The distance of two clusters is that of their nearest rows (`"single"`), of their farthest (`"complete"`), the mean
     over all pairs (`"average"`), or √(2vw / (v + w)) ‖c − c'‖ with weights v, w and means c, c' (`"ward"`): then half
@@ -150,7 +150,7 @@ class Agglomerative(ClusterTree):
             points = vectors(values)
             return points, weight, points.X
         if is_matrix(kernel) and self.n_features_in_ != len(kernel.points(values)):
-            raise ValueError(f"A matrix of the kernel must be square; X has shape {np.shape(values)}.")
+            raise ValueError(f"A precomputed kernel matrix must be square; X has shape {np.shape(values)}.")
         self.kernel_ = kernel.fitted(values, weight)
         refuse_invalid(self.kernel_, values)
         self._space = KernelDistances(self.kernel_)
@@ -221,11 +221,11 @@ class Agglomerative(ClusterTree):
         v, w = float(a.sum()), float(b.sum())
         if self.linkage == "average":
             return float(a @ D @ b / (v * w))
-        spread = 0.0
+        within = 0.0
         for side, weight, total in ((A, a, v), (B, b, w)):
             own = self._space.distances(self._points[side], self._points[side])
-            spread += float(weight @ (own * own) @ weight) / (2.0 * total * total)
-        between = float(a @ (D * D) @ b) / (v * w) - spread
+            within += float(weight @ (own * own) @ weight) / (2.0 * total * total)
+        between = float(a @ (D * D) @ b) / (v * w) - within
         return float(np.sqrt(max(2.0 * v * w / (v + w) * between, 0.0)))
 
     def predict(self, X: Any) -> Ints:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian.structures.hierarchy.bisection_small import MAX_POWER_STEPS, MIN_RELATIVE_SPREAD
+from gramian.structures.hierarchy.bisection_small import MAX_POWER_STEPS, MIN_RELATIVE_SCATTER
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +30,7 @@ def _dot(x: Any, normal: Any) -> float:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def spread(X: Any, w: Any, index: Any) -> float:  # pragma: no cover - compiled
+def sum_of_squares(X: Any, w: Any, index: Any) -> float:  # pragma: no cover - compiled
     """Σ w ‖x − mean‖² of some rows."""
     mean = np.empty(X.shape[1])
     _mean(X, w, index, mean)
@@ -113,7 +113,7 @@ def bisect(X: Any, w: Any, index: Any, means: bool, max_rounds: int, normal: Any
     size = 0.0
     for c in range(d):
         size += mean[c] * mean[c]
-    if len(index) < 2 or spread(X, w, index) <= MIN_RELATIVE_SPREAD * MIN_RELATIVE_SPREAD * total * size:
+    if len(index) < 2 or sum_of_squares(X, w, index) <= MIN_RELATIVE_SCATTER * total * size:
         return 0.0, -1.0, index, index
     normal[:] = _principal(X, w, index, mean)
     decrease, threshold = _best_cut(X, w, index, mean, total, normal)

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_POWER_STEPS = 100  # a direction near the principal one suffices
-MIN_RELATIVE_SPREAD = 1e-14  # square root of the share of Σ w ‖x‖² that is rounding
+MIN_RELATIVE_SCATTER = 1e-14 * 1e-14  # Σ w ‖x − mean‖² in units of Σ w ‖x‖²: less is rounding
 
 
-def spread(X: Floats, w: Floats, index: Ints) -> float:
+def sum_of_squares(X: Floats, w: Floats, index: Ints) -> float:
     """Σ w ‖x − mean‖² of some rows."""
     Z, v = X[index], w[index]
     return float(v @ ((Z - v @ Z / v.sum()) ** 2).sum(axis=1))
@@ -22,7 +22,7 @@ def bisect(X: Floats, w: Floats, index: Ints, means: bool, max_rounds: int, norm
     Z, v = X[index], w[index]
     total = float(v.sum())
     mean = v @ Z / total
-    if len(index) < 2 or spread(X, w, index) <= MIN_RELATIVE_SPREAD * MIN_RELATIVE_SPREAD * total * float(mean @ mean):
+    if len(index) < 2 or sum_of_squares(X, w, index) <= MIN_RELATIVE_SCATTER * total * float(mean @ mean):
         return 0.0, -1.0, index, index
     normal[:] = _principal(Z - mean, v)
     decrease, threshold = _best_cut(Z, v, mean, total, normal)

@@ -31,11 +31,10 @@ TOLERANCE = 1e-9
 
 
 class Divisive(ClusterTree):
-    """Clusters split from the top down: at first all rows are one, and the split that lowers Σ w ‖x − c‖² most is made.
+    """Divisive clustering: all rows start as one cluster, and the split that lowers Σ w ‖x − c‖² most is made.
 
-    Every cluster is split by a plane. With `split="principal"` it is the best of those across the direction of largest
-    spread; with `"kmeans"` (bisecting k-means) 2-means runs from there until no row changes sides. Nothing
-    is random.
+    Every cluster is split by a hyperplane. With `split="principal"` it is the best one orthogonal to the first
+    principal direction; with `"kmeans"` (bisecting k-means) 2-means continues from there. Nothing is random.
 
     Each row is visited once per level: about O(n d log n) times the rounds of 2-means, without stored distances.
 
@@ -168,7 +167,7 @@ class Divisive(ClusterTree):
         self._normals = np.array([normal for normal, *_ in splits]).reshape(-1, X.shape[1])
         self._thresholds = np.array([threshold for _, threshold, _, _ in splits])
         decreases = np.array([decrease for _, _, decrease, _ in splits])
-        remaining = loops.spread(X, weight, all_rows) - np.append(0.0, np.cumsum(decreases))
+        remaining = loops.sum_of_squares(X, weight, all_rows) - np.append(0.0, np.cumsum(decreases))
         heights = np.ldexp(np.sqrt(2.0 * np.minimum.accumulate(decreases)), self._exponent)
         self._remaining = np.maximum(remaining, 0.0)
         objectives = self._original_units(self._remaining)

@@ -44,7 +44,7 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
             if self.n_clusters is not None:
                 raise ValueError(
                     f"n_clusters is {self.n_clusters!r} and height is {self.height!r}: a tree is cut by one of them. "
-                    "Give n_clusters=None beside a height."
+                    "Give n_clusters=None with a height."
                 )
             return None, validation.number("height", self.height, low=0.0), False
         if isinstance(self.n_clusters, str):
@@ -71,7 +71,7 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         else:
             k = validation.whole("k", k, low=1)
             if k > len(self.merges_) + 1:
-                raise ValueError(f"k is {k}, and the tree has {len(self.merges_) + 1} leaves: ask for fewer.")
+                raise ValueError(f"k is {k}, and the tree has {len(self.merges_) + 1} leaves: give a smaller k.")
         return self._labels(k)[0]
 
     def _labels(self, k: int) -> tuple[Ints, Ints]:

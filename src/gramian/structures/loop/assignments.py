@@ -136,8 +136,8 @@ class RivalPenalised(Assignment):
         validation.whole("passes", self.passes, low=1)
         if not all(each.is_mean for each in structures):
             raise ValueError(
-                f"{self!r} moves points, and {structures[0]!r} is none: use structure='point', or n_clusters='auto' "
-                "with assignment='nearest' or 'soft', which chooses the number of any structure."
+                f"{self!r} moves points, and {structures[0]!r} is not a point with squared error: use "
+                "structure='point', or n_clusters='auto' with assignment='nearest' or 'soft'."
             )
 
     def competition_passes(self) -> int:

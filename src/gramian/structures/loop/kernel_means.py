@@ -167,8 +167,8 @@ class KernelFit:
         model.solver_ = SolverInfo("kernel alternation", space.reason)
         if not model.certificate_.holds and not deadline.ended():
             warn_user(
-                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): rows that would "
-                f"change their cluster lower the objective by {decrease:.2g} of it. Give a larger max_iter.",
+                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): one more would lower the "
+                f"objective by {100.0 * decrease:.2g} %. Give a larger max_iter.",
                 ConvergenceWarning,
             )
 
