@@ -1,4 +1,8 @@
-"""A direction: the mean direction of rows that are compared by their angles."""
+"""A direction: the mean direction of rows that are compared by their angles.
+
+The nearest of k directions is spherical k-means; with the rule "soft" the fit approximates, for high concentration, a
+mixture of von Mises–Fisher distributions.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,10 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(eq=False)
 class Direction(Structure):
-    """The unit vector of least Σw ‖x/‖x‖ − μ‖² = Σw 2(1 − cos ∠(x, μ)): the mean direction of the rows.
-
-    With the rule "soft" it approximates, for high concentration, a mixture of von Mises–Fisher distributions. A row of
-    zeros is at distance 1 from every direction.
+    """The unit vector of least Σw ‖x/‖x‖ − μ‖² = Σw 2(1 − cos ∠(x, μ)); zero rows are at distance 1.
 
     Attributes
     ----------
