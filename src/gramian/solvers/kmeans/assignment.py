@@ -203,8 +203,8 @@ def assign_all(
     """Nearest centre of the rows from start to stop, and bounds of the distances to it and to the second."""
     d = C32.shape[1]
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
-    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
-    singles = spare.view(np.float32)
+    buffer = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = buffer.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
     rows = np.empty(LANES, dtype=np.int64)
@@ -212,7 +212,7 @@ def assign_all(
         width = min(LANES, stop - start - first)
         for i in range(width):
             rows[i] = start + first + i
-        fill_tile(tile, spare, singles, fours, rows, 0, width)
+        fill_tile(tile, buffer, singles, fours, rows, 0, width)
         _search(tile, width, C32, half, largest_norm, d, s, top, index, slack)
         for i in range(width):
             row = start + first + i
@@ -228,7 +228,7 @@ def _loosen_bounds(
     move: Any, other: Any, half_gap: Any, label: Any, upper: Any, lower: Any, start: int, rows: Any
 ) -> int:  # pragma: no cover - compiled
     """Update bounds after centres have moved; return the number of `rows` whose label may change."""
-    doubt = np.empty(BLOCK, dtype=np.uint8)
+    uncertain = np.empty(BLOCK, dtype=np.uint8)
     count = 0
     for first in range(0, len(label), BLOCK):
         width = min(BLOCK, len(label) - first)
@@ -239,10 +239,10 @@ def _loosen_bounds(
             up[i] = u
             down[i] = v
             bound = v if v > bound else bound
-            doubt[i] = np.uint8(u >= bound)
+            uncertain[i] = np.uint8(u >= bound)
         for i in range(width):
             rows[count] = start + first + i
-            count += doubt[i]
+            count += uncertain[i]
     return count
 
 
@@ -276,26 +276,26 @@ def reassign(
             widest[a] = max(widest[a], u)
     if n_doubtful == 0:
         return 0
-    place = np.empty(k, dtype=np.int64)
+    cluster_end = np.empty(k, dtype=np.int64)
     total = 0
     for a in range(k):
-        place[a] = total
+        cluster_end[a] = total
         total += size[a]
     order = np.empty(n_doubtful, dtype=np.int64)
     for m in range(n_doubtful):
         a = label[rows[m]]
-        order[place[a]] = rows[m]
-        place[a] += 1
+        order[cluster_end[a]] = rows[m]
+        cluster_end[a] += 1
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
-    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
-    singles = spare.view(np.float32)
+    buffer = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = buffer.view(np.float32)
     top, index = np.empty(2 * LANES, dtype=np.float32), np.empty(LANES, dtype=np.int32)
     slack = np.empty(LANES, dtype=np.float32)
     candidates, candidate_C, candidate_half = np.empty(k, dtype=np.int32), np.empty_like(C32), np.empty_like(half)
     changed, begin, n_rest = 0, 0, 0
     for a in range(k + 1):
         last = a == k  # rows that are compared with all centres
-        end = n_rest if last else place[a]
+        end = n_rest if last else cluster_end[a]
         begin = 0 if last else begin
         radius = FAR if last else np.float32(3.0) * widest[a]
         n_near = 0
@@ -317,7 +317,7 @@ def reassign(
         source = rows if last else order
         for first in range(begin, end, LANES):
             width = min(LANES, end - first)
-            fill_tile(tile, spare, singles, fours, source, first, width)
+            fill_tile(tile, buffer, singles, fours, source, first, width)
             _search(tile, width, candidate_C[:full], candidate_half, largest_norm, d, s, top, index, slack)
             for i in range(width):
                 row = source[first + i]

@@ -257,8 +257,8 @@ class _LloydState:
         k, d = pivot.shape
         w = self.weight[index] if len(self.weight) else np.ones(len(rows))
         deviation = rows - pivot[label]
-        places = (label[:, None] * d + np.arange(d)).ravel()
-        S = np.bincount(places, (w[:, None] * deviation).ravel(), minlength=k * d).reshape(k, d)
+        bins = (label[:, None] * d + np.arange(d)).ravel()
+        S = np.bincount(bins, (w[:, None] * deviation).ravel(), minlength=k * d).reshape(k, d)
         T = [np.bincount(label, each, minlength=k) for each in (w * _squares(deviation), w, 1.0 * (w > 0))]
         return np.asarray(S, dtype=np.float64), np.stack(T, axis=1)
 

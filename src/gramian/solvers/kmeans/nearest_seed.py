@@ -126,14 +126,14 @@ class NearestSeed:
 def draw_rows(squares: Any, weight: Floats, sums: Floats, count: int, rng: np.random.Generator) -> Index:
     """Rows with a probability that is their share of Σ weight · squares, whose sums by panels are known."""
     until = np.cumsum(sums)
-    places = rng.random(count) * until[-1]
-    panels = np.minimum(np.searchsorted(until, places, side="right"), np.flatnonzero(sums > 0)[-1])
+    positions = rng.random(count) * until[-1]
+    panels = np.minimum(np.searchsorted(until, positions, side="right"), np.flatnonzero(sums > 0)[-1])
     rows = np.empty(count, dtype=np.int64)
-    for m, (panel, place) in enumerate(zip(panels, places, strict=True)):
+    for m, (panel, position) in enumerate(zip(panels, positions, strict=True)):
         part = slice(panel * PANEL_ROWS, (panel + 1) * PANEL_ROWS)
         shares = squares[part] * weight[part] if len(weight) else squares[part]
         shares = np.cumsum(shares, dtype=np.float64)
-        target = (place - (until[panel] - sums[panel])) / sums[panel] * shares[-1]
+        target = (position - (until[panel] - sums[panel])) / sums[panel] * shares[-1]
         row = int(np.searchsorted(shares, target, side="right"))
         rows[m] = panel * PANEL_ROWS + (row if row < len(shares) else np.searchsorted(shares, shares[-1]))
     return rows
@@ -151,20 +151,20 @@ def _gains(
     """Σ w max(squares − ‖z − new‖², 0) by panels, for four new ones at a time."""
     d, zero = new.shape[1], np.float32(0.0)
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
-    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
-    singles = spare.view(np.float32)
-    rows, doubt = np.empty(PANEL_ROWS + LANES, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
+    buffer = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = buffer.view(np.float32)
+    rows, uncertain = np.empty(PANEL_ROWS + LANES, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
     now, w = np.zeros(LANES, dtype=np.float32), np.ones(LANES, dtype=np.float32)
     gain = np.empty(len(new) * LANES, dtype=np.float32)
     for panel in range(first, last):
         start = panel * PANEL_ROWS
         width = min(PANEL_ROWS, len(squares) - start)
-        count = _undecided(squares[start : start + width], owner[start : start + width], limit, doubt, start, rows)
+        count = _undecided(squares[start : start + width], owner[start : start + width], limit, uncertain, start, rows)
         for i in range(len(gain)):
             gain[i] = zero
         for tail in range(0, count, LANES):
             n_points = min(LANES, count - tail)
-            fill_tile(tile, spare, singles, fours, rows, tail, n_points)
+            fill_tile(tile, buffer, singles, fours, rows, tail, n_points)
             for i in range(n_points):
                 now[i] = squares[rows[tail + i]]
             for i in range(n_points, LANES):
@@ -189,15 +189,15 @@ def _gains(
 
 @njit(cache=True, nogil=True)
 def _undecided(
-    squares: Any, owner: Any, limit: Any, doubt: Any, start: int, rows: Any
+    squares: Any, owner: Any, limit: Any, uncertain: Any, start: int, rows: Any
 ) -> int:  # pragma: no cover - compiled
     """The rows to which a new seed may be nearer than their nearest one."""
     for i in range(len(squares)):
-        doubt[i] = np.uint8(squares[i] > limit[np.uint32(owner[i])])
+        uncertain[i] = np.uint8(squares[i] > limit[np.uint32(owner[i])])
     count = 0
     for i in range(len(squares)):
         rows[count] = start + i
-        count += doubt[i]
+        count += uncertain[i]
     return count
 
 
@@ -230,9 +230,9 @@ def _update_nearest(
     """The least of `squares` and the squared distances to new seeds, numbered from `number` on; sums of panels."""
     d = new.shape[1]
     tile, s = np.zeros(d * LANES, dtype=np.float32), np.empty(GROUP * LANES, dtype=np.float32)
-    spare = np.zeros(d // 4 * LANES, dtype=np.complex128)
-    singles = spare.view(np.float32)
-    rows, doubt = np.empty(PANEL_ROWS, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
+    buffer = np.zeros(d // 4 * LANES, dtype=np.complex128)
+    singles = buffer.view(np.float32)
+    rows, uncertain = np.empty(PANEL_ROWS, dtype=np.int64), np.empty(PANEL_ROWS, dtype=np.uint8)
     best, index = np.zeros(LANES, dtype=np.float32), np.zeros(LANES, dtype=np.int32)
     for panel in range(first, last):
         start = panel * PANEL_ROWS
@@ -240,11 +240,11 @@ def _update_nearest(
         if number == 0:
             for i in range(start, stop):
                 squares[i] = np.float32(3e38)
-        count = _undecided(squares[start:stop], owner[start:stop], limit, doubt, start, rows)
+        count = _undecided(squares[start:stop], owner[start:stop], limit, uncertain, start, rows)
         for tail in range(0, count, LANES):
-            many = min(LANES, count - tail)
-            fill_tile(tile, spare, singles, fours, rows, tail, many)
-            for i in range(many):
+            n_points = min(LANES, count - tail)
+            fill_tile(tile, buffer, singles, fours, rows, tail, n_points)
+            for i in range(n_points):
                 best[i] = squares[rows[tail + i]]
                 index[i] = owner[rows[tail + i]]
             for j in range(0, len(new), GROUP):
@@ -255,7 +255,7 @@ def _update_nearest(
                         v, b, a = t[i], best[i], index[i]
                         index[i] = name if v < b else a
                         best[i] = v if v < b else b
-            for i in range(many):
+            for i in range(n_points):
                 squares[rows[tail + i]] = best[i]
                 owner[rows[tail + i]] = index[i]
         sums[panel] = _weighted_sum(squares[start:stop], weight[start:stop])

@@ -223,8 +223,8 @@ class Agglomerative(ClusterTree):
             return float(a @ D @ b / (v * w))
         within = 0.0
         for side, weight, total in ((A, a, v), (B, b, w)):
-            own = self._space.distances(self._points[side], self._points[side])
-            within += float(weight @ (own * own) @ weight) / (2.0 * total * total)
+            distances = self._space.distances(self._points[side], self._points[side])
+            within += float(weight @ (distances * distances) @ weight) / (2.0 * total * total)
         between = float(a @ (D * D) @ b) / (v * w) - within
         return float(np.sqrt(max(2.0 * v * w / (v + w) * between, 0.0)))
 
