@@ -21,7 +21,7 @@ import gramian as gm
 from gramian import charts
 from gramian.app import cli
 from gramian.app.example import load_example
-from gramian.app.learn import Outcome, Result, learn
+from gramian.app.learn import ModelErrors, Result, learn
 from gramian.app.show import show, verdict
 
 
@@ -67,7 +67,7 @@ def test_example_is_the_diabetes_data():
 
 
 def test_errors_are_those_of_separate_fits(result):
-    assert [outcome.name for outcome in result.outcomes] == [
+    assert [one.name for one in result.models] == [
         "LinearRegression",
         "Ridge",
         "Lasso",
@@ -80,31 +80,31 @@ def test_errors_are_those_of_separate_fits(result):
     X, y = example.X[train], example.y[train]
     plain = LinearRegression().fit(X, y)
     losses = -cross_val_score(plain, X, y, cv=gm.selection.KFold(5), scoring="neg_mean_squared_error")
-    first = result.outcomes[0]
+    first = result.models[0]
     assert first.validation == pytest.approx(np.sqrt(losses.mean()), rel=1e-9)
     assert first.validation_error == pytest.approx(losses.std(ddof=1) / np.sqrt(5) / (2 * first.validation), rel=1e-9)
     errors = example.y[test] - plain.predict(example.X[test])
     assert first.test == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-9)
-    for outcome in result.outcomes[1:]:
-        scores = outcome.model.scores_
-        assert outcome.validation == pytest.approx(np.sqrt(scores.mean[scores.chosen]))
-        assert outcome.alpha == outcome.model.alpha_
-    assert all(outcome.model.certificate_.holds for outcome in result.outcomes)
-    assert result.best.validation == min(outcome.validation for outcome in result.outcomes)
+    for one in result.models[1:]:
+        scores = one.model.scores_
+        assert one.validation == pytest.approx(np.sqrt(scores.mean[scores.chosen]))
+        assert one.alpha == one.model.alpha_
+    assert all(one.model.certificate_.holds for one in result.models)
+    assert result.best.validation == min(one.validation for one in result.models)
 
 
-def outcome(name, validation, error=1.0, nonzero=10, holds=True):
+def errors_of(name, validation, error=1.0, nonzero=10, holds=True):
     model = SimpleNamespace(certificate_=SimpleNamespace(holds=holds, value=0.0))
-    return Outcome(name, model, None, nonzero, 10, validation, error, 50.0, 0.1)
+    return ModelErrors(name, model, None, nonzero, 10, validation, error, 50.0, 0.1)
 
 
-def test_verdict_names_what_is_as_good():
-    alone = Result([outcome("A", 10.0), outcome("B", 12.0)], "y", 3, 1)
+def test_verdict_names_models_within_one_standard_error():
+    alone = Result([errors_of("A", 10.0), errors_of("B", 12.0)], "y", 3, 1)
     assert verdict(alone) == "A has the smallest cross-validated error (10.0 ± 1.0), by more than one standard error."
-    two = Result([outcome("A", 10.0), outcome("B", 10.9, nonzero=2), outcome("C", 12.0)], "y", 3, 1)
-    assert verdict(two).endswith("mean nothing: B is as good, and B needs only 2 of 10 features.")
-    three = Result([outcome("A", 10.0), outcome("B", 10.9), outcome("C", 10.5)], "y", 3, 1)
-    assert verdict(three).endswith("mean nothing: B and C are as good.")
+    two = Result([errors_of("A", 10.0), errors_of("B", 10.9, nonzero=2), errors_of("C", 12.0)], "y", 3, 1)
+    assert verdict(two).endswith("are not clear: B is as good, and B needs only 2 of 10 features.")
+    three = Result([errors_of("A", 10.0), errors_of("B", 10.9), errors_of("C", 10.5)], "y", 3, 1)
+    assert verdict(three).endswith("are not clear: B and C are as good.")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 78, 80, 200])
@@ -120,14 +120,14 @@ def test_any_width_and_alphabet(result, width, encoding):
     assert "?" not in text
     assert ("✓" if encoding == "utf-8" else "ok") in text
     if width >= 40:
-        for one in result.outcomes:
+        for one in result.models:
             assert f"{one.validation:.1f}" in text
             assert one.name in text
 
 
 def test_a_broken_certificate_shows():
     stream = io.StringIO()
-    show(Result([outcome("A", 10.0, holds=False)], "y", 3, 1), Console(file=stream, width=100))
+    show(Result([errors_of("A", 10.0, holds=False)], "y", 3, 1), Console(file=stream, width=100))
     assert "✗ 0" in stream.getvalue()
 
 
@@ -137,7 +137,7 @@ def test_learn_in_a_real_process(tmp_path):
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert re.search(r"^Lasso \(one_se\) +[\d.]+ +\d of 10 +[\d.]+ ± [\d.]+ +[\d.]+ +✓ \S+ +[\d.]+$", done.stdout, re.M)
-    assert "differences below one standard error mean nothing" in " ".join(done.stdout.split())
+    assert "differences within one standard error are not clear" in " ".join(done.stdout.split())
     assert str(Path("deep/er/lasso.png")) in done.stdout
     folder = tmp_path / "deep" / "er"
     assert sorted(path.name for path in folder.iterdir()) == ["lasso.html", "lasso.png"]
@@ -160,7 +160,7 @@ def test_progress_is_shown_to_a_terminal_only(tmp_path, quick_charts, monkeypatc
 
     monkeypatch.setattr(module, "warm_up", lambda: time.sleep(0.5))
     told = CliRunner().invoke(cli.app, ["learn", "--out", str(tmp_path)], env={"FORCE_COLOR": "1"})
-    assert "the first run compiles once, about 10 s" in told.stderr
+    assert "Compiling on the first run, about 10 s" in told.stderr
     quiet = CliRunner().invoke(cli.app, ["learn", "--out", str(tmp_path)])
     assert quiet.stderr == ""
 
@@ -243,7 +243,7 @@ def test_failures_are_one_line(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.strip() == "gramian: interrupted"
 
 
-def test_a_reader_that_has_enough():
+def test_a_closed_pipe():
     reading, writing = os.pipe()
     os.close(reading)
     try:

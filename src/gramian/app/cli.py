@@ -23,7 +23,7 @@ BAD_USAGE, FAILURE, INTERRUPTED = 2, 1, 130
 
 @dataclass
 class Settings:
-    """What holds for every command."""
+    """Options of every command."""
 
     debug: bool = False
 
@@ -42,8 +42,8 @@ app = typer.Typer(
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"gramian {__version__}")
         raise typer.Exit
 
@@ -56,7 +56,7 @@ def root(
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Options before the command."""
     _remember(context, debug)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
@@ -66,30 +66,32 @@ def root(
 @app.command("learn")
 def learn_command(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the charts; made if it is not there.")] = Path("learn"),
+    out: Annotated[Path, typer.Option("--out", help="Folder for the charts; created if it does not exist.")] = Path(
+        "learn"
+    ),
     debug: Debug = False,
 ) -> None:
-    """Fit the linear family on the diabetes data, compare the errors, and write a chart."""
+    """Fit the linear models on the diabetes data, compare their errors, and write a chart."""
     _remember(context, debug)
     _make_folder(out)
-    console, notes = Console(), Console(stderr=True)
-    status = notes.status("Getting ready: the first run compiles once, about 10 s") if notes.is_terminal else None
+    console, messages = Console(), Console(stderr=True)
+    status = messages.status("Compiling on the first run, about 10 s") if messages.is_terminal else None
     with status or nullcontext():
         from gramian.app.example import load_example
         from gramian.app.learn import learn, warm_up
 
         warm_up()
         if status is not None:
-            status.update("Fitting the linear family")
+            status.update("Fitting the linear models")
         result = learn(load_example())
-    from gramian.app.show import say, show
+    from gramian.app.show import print_line, show
 
     show(result, console)
-    with notes.status("Drawing") if notes.is_terminal else nullcontext():
+    with messages.status("Drawing") if messages.is_terminal else nullcontext():
         written = _write(result.named("Lasso (one_se)").model.chart(), out)
-    say(console, "The path of the lasso, as a picture and as a page that opens without a network:")
+    print_line(console, "The path of the lasso as an image and as an HTML page that works offline:")
     for path in written:
-        say(console, f"  {path}", wrap=False)
+        print_line(console, f"  {path}", wrap=False)
 
 
 def _remember(context: typer.Context, debug: bool) -> None:
@@ -98,12 +100,12 @@ def _remember(context: typer.Context, debug: bool) -> None:
 
 
 def _make_folder(out: Path) -> None:
-    """Make the folder and try it, before any work is done for it."""
+    """Create the folder and check that it is writable, before the fits."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        trial = out / f".gramian-{os.getpid()}"
-        trial.touch()
-        trial.unlink()
+        probe = out / f".gramian-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
     except OSError as error:
         raise UserError(_unwritable(out, error)) from error
 
@@ -126,13 +128,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     settings = Settings()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot write is no reason to stop
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # characters that the terminal cannot encode do not end the run
     try:
         code = app(arguments, prog_name="gramian", obj=settings, standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader, such as head, has enough
+    except BrokenPipeError:  # the reader, such as head, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     except Exception as error:

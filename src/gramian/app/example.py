@@ -1,4 +1,4 @@
-"""The data set inside the package: 442 diabetes patients, and how far the disease had come a year later."""
+"""The data set inside the package: 442 diabetes patients and the progression of the disease after a year."""
 
 import csv
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class Example:
     names: tuple[str, ...]
     target: str
 
-    def take(self, rows: NDArray[np.int64]) -> "Example":
-        """Some of its rows."""
+    def subset(self, rows: NDArray[np.int64]) -> "Example":
+        """The table of these rows."""
         return Example(self.X[rows], self.y[rows], self.names, self.target)
 
     def scaled(self, scale: Floats) -> "Example":
-        """The same with each feature divided by a number."""
+        """The table with each feature divided by its scale."""
         return Example(self.X / scale, self.y, self.names, self.target)
 
     def rows(self) -> Rows:
-        """Named rows, to fit from."""
+        """Rows with names, for `fit`."""
         return MemoryRows(self.X, self.y[:, None], None, names=self.names, target_names=(self.target,))
 
 

@@ -1,4 +1,4 @@
-"""What `gramian learn` does: fit the linear family on one data set, with a test set that is opened once."""
+"""`gramian learn`: fit the linear models on one data set, with a test set that is used once."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -13,12 +13,12 @@ from gramian.app.example import Example
 from gramian.selection.cv.splits import KFold
 
 Floats = NDArray[np.float64]
-TEST_SHARE = 4  # one row in so many is kept for the test
+TEST_FOLDS = 4  # one fold of these is the test set
 FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ModelErrors:
     """One fitted model and its errors, as root mean squares in the units of the target."""
 
     name: str
@@ -36,28 +36,28 @@ class Outcome:
 class Result:
     """All models on the same training and test rows."""
 
-    outcomes: list[Outcome]
+    models: list[ModelErrors]
     target: str
     training_rows: int
     test_rows: int
 
     @property
-    def best(self) -> Outcome:
-        """The smallest cross-validated error; the test set has no say in it."""
-        return min(self.outcomes, key=lambda outcome: outcome.validation)
+    def best(self) -> ModelErrors:
+        """The smallest cross-validated error; the test set is not used."""
+        return min(self.models, key=lambda one: one.validation)
 
     @property
-    def equals(self) -> list[Outcome]:
+    def within_one_se(self) -> list[ModelErrors]:
         """Models other than the best within one standard error of it."""
         limit = self.best.validation + self.best.validation_error
-        return [o for o in self.outcomes if o is not self.best and o.validation <= limit]
+        return [one for one in self.models if one is not self.best and one.validation <= limit]
 
-    def named(self, name: str) -> Outcome:
-        return next(outcome for outcome in self.outcomes if outcome.name == name)
+    def named(self, name: str) -> ModelErrors:
+        return next(one for one in self.models if one.name == name)
 
 
 def family() -> dict[str, Any]:
-    """The models by the names that the table gives them."""
+    """The models by their names in the table."""
     return {
         "LinearRegression": gm.LinearRegression(),
         "Ridge": gm.Ridge(standardize=True),
@@ -68,7 +68,7 @@ def family() -> dict[str, Any]:
 
 
 def warm_up() -> None:
-    """Compile what the fits will need; quick when that is done already."""
+    """Compile the functions of the fits, or load them from the cache."""
     X = np.random.default_rng(0).standard_normal((40, 3))
     gm.Lasso().fit(X, X @ np.ones(3))
 
@@ -78,17 +78,17 @@ def learn(data: Example) -> Result:
 
     >>> from gramian.app.example import load_example
     >>> result = learn(load_example())
-    >>> len(result.outcomes), result.training_rows, result.test_rows
+    >>> len(result.models), result.training_rows, result.test_rows
     (5, 331, 111)
     """
-    training, test = (data.take(part) for part in next(KFold(TEST_SHARE, random_state=1).split(data.X)))
+    training, test = (data.subset(part) for part in next(KFold(TEST_FOLDS, random_state=1).split(data.X)))
     scale = training.X.std(axis=0)
     training, test = training.scaled(scale), test.scaled(scale)
-    outcomes = [_outcome(name, model, training, test) for name, model in family().items()]
-    return Result(outcomes, data.target, len(training.y), len(test.y))
+    models = [_errors(name, model, training, test) for name, model in family().items()]
+    return Result(models, data.target, len(training.y), len(test.y))
 
 
-def _outcome(name: str, model: Any, training: Example, test: Example) -> Outcome:
+def _errors(name: str, model: Any, training: Example, test: Example) -> ModelErrors:
     start = perf_counter()
     model.fit(training.rows())
     seconds = perf_counter() - start
@@ -98,7 +98,7 @@ def _outcome(name: str, model: Any, training: Example, test: Example) -> Outcome
         losses = -cross_val_score(model, training.X, training.y, cv=KFold(FOLDS), scoring="neg_mean_squared_error")
         loss, error = float(losses.mean()), float(losses.std(ddof=1) / np.sqrt(FOLDS))
     errors = test.y - model.predict(test.rows())
-    return Outcome(
+    return ModelErrors(
         name=name,
         model=model,
         alpha=getattr(model, "alpha_", None),

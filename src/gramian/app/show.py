@@ -1,47 +1,47 @@
-"""How a result looks in a terminal, wide or narrow, with colours or without."""
+"""The table of a result in a terminal, wide or narrow, with colours or without."""
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gramian.app.learn import Outcome, Result
+from gramian.app.learn import ModelErrors, Result
 
 UNBOUNDED = 10_000
 ASCII = {"±": "+/-", "✓": "ok", "✗": "NO", "–": "-", "·": "-", "×": "x"}
 
 
 def show(result: Result, console: Console) -> None:
-    """The table of errors and what it means."""
+    """Print the table of errors and its summary in one sentence."""
     heading = (
         f"{result.training_rows} training rows, {result.test_rows} test rows, "
         f"root mean squared errors of {result.target}"
     )
-    say(console, heading, style="dim")
+    print_line(console, heading, style="dim")
     table = _table(result, console)
     if console.measure(table, options=console.options.update(width=UNBOUNDED)).maximum <= console.width:
         console.print(table)
     else:  # too narrow for a table: one block of lines per model
-        for outcome in result.outcomes:
-            _block(outcome, outcome is result.best, console)
+        for one in result.models:
+            _block(one, one is result.best, console)
     console.print()
-    say(console, verdict(result))
+    print_line(console, verdict(result))
 
 
-def say(console: Console, text: str, *, style: str | None = None, wrap: bool = True) -> None:
-    """A line of plain text in the console's alphabet, wrapped to its width unless it is to be copied."""
-    console.print(_written(text, console), style=style, markup=False, highlight=False, soft_wrap=not wrap)
+def print_line(console: Console, text: str, *, style: str | None = None, wrap: bool = True) -> None:
+    """Print a line of plain text in the console's encoding, wrapped to its width unless it is to be copied."""
+    console.print(_encodable(text, console), style=style, markup=False, highlight=False, soft_wrap=not wrap)
 
 
 def verdict(result: Result) -> str:
-    """One sentence: the best, and which of the others are as good."""
-    best, equals = result.best, result.equals
+    """One sentence: the best model, and those within one standard error of it."""
+    best, others = result.best, result.within_one_se
     text = f"{best.name} has the smallest cross-validated error ({best.validation:.1f} ± {best.validation_error:.1f})"
-    if not equals:
+    if not others:
         return f"{text}, by more than one standard error."
-    names = [outcome.name for outcome in equals]
+    names = [one.name for one in others]
     listed = f"{names[0]} is" if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]} are"
-    text += f", but differences below one standard error mean nothing: {listed} as good"
-    simplest = min(equals, key=lambda outcome: outcome.nonzero)
+    text += f", but differences within one standard error are not clear: {listed} as good"
+    simplest = min(others, key=lambda one: one.nonzero)
     if simplest.nonzero < best.nonzero:
         text += f", and {simplest.name} needs only {simplest.nonzero} of {simplest.features} features"
     return text + "."
@@ -52,35 +52,35 @@ def _table(result: Result, console: Console) -> Table:
     table.add_column("model", no_wrap=True)
     for name in ("alpha", "non-zero", "cross-validated", "test", "certificate", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
-    for outcome in result.outcomes:
-        cells = [outcome.name, *_cells(outcome).values()]
-        style = "bold" if outcome is result.best else None
-        table.add_row(*(escape(_written(cell, console)) for cell in cells), style=style)
+    for one in result.models:
+        cells = [one.name, *_cells(one).values()]
+        style = "bold" if one is result.best else None
+        table.add_row(*(escape(_encodable(cell, console)) for cell in cells), style=style)
     return table
 
 
-def _block(outcome: Outcome, best: bool, console: Console) -> None:
+def _block(one: ModelErrors, best: bool, console: Console) -> None:
     console.print()
-    say(console, outcome.name, style="bold" if best else None)
-    for name, cell in _cells(outcome).items():
-        say(console, f"  {name:<15} {cell}")
+    print_line(console, one.name, style="bold" if best else None)
+    for name, cell in _cells(one).items():
+        print_line(console, f"  {name:<15} {cell}")
 
 
-def _cells(outcome: Outcome) -> dict[str, str]:
-    certificate = outcome.model.certificate_
+def _cells(one: ModelErrors) -> dict[str, str]:
+    certificate = one.model.certificate_
     value = f"{certificate.value:.0e}" if certificate.value else "0"
     return {
-        "alpha": "–" if outcome.alpha is None else f"{outcome.alpha:.3g}",
-        "non-zero": f"{outcome.nonzero} of {outcome.features}",
-        "cross-validated": f"{outcome.validation:.1f} ± {outcome.validation_error:.1f}",
-        "test": f"{outcome.test:.1f}",
+        "alpha": "–" if one.alpha is None else f"{one.alpha:.3g}",
+        "non-zero": f"{one.nonzero} of {one.features}",
+        "cross-validated": f"{one.validation:.1f} ± {one.validation_error:.1f}",
+        "test": f"{one.test:.1f}",
         "certificate": f"{'✓' if certificate.holds else '✗'} {value}",
-        "seconds": f"{outcome.seconds:.2f}",
+        "seconds": f"{one.seconds:.2f}",
     }
 
 
-def _written(text: str, console: Console) -> str:
-    """The text in letters that the console's encoding has."""
+def _encodable(text: str, console: Console) -> str:
+    """The text in characters of the console's encoding."""
     try:
         text.encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
