@@ -18,7 +18,7 @@ from drawings import heading, png_size, walk
 from gramian.charts import chart, kinds, save_html, save_png
 from gramian.charts.marks.text import labels, number, tick_text, ticks
 from gramian.charts.models.path import spread
-from gramian.charts.theme import LOOKS
+from gramian.charts.theme import THEMES
 
 HOSTILE = [
     "a.b.c",
@@ -89,9 +89,9 @@ def test_every_kind_renders(models, tmp_path, name, kind):
     assert min(size) > 200
     assert max(size) < 1200
     assert light.to_dict() != dark
-    assert dark["config"]["background"] == LOOKS["dark"].background
+    assert dark["config"]["background"] == THEMES["dark"].background
     text = json.dumps(dark)
-    assert not [colour for colour in LOOKS["light"].palette if colour in text]
+    assert not [colour for colour in THEMES["light"].palette if colour in text]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("Ridge", "coefficients"), ("Lasso one_se", None), ("BestSubset", None)])
@@ -126,10 +126,10 @@ def test_coefficients_are_the_summary(models):
             j = list(table["name"]).index(record["name"])
             for key in ("estimate", "low", "high"):
                 assert record[key] == table[key][j]
-            assert record["kind"] == ("unsure" if table["low"][j] <= 0 <= table["high"][j] else "sure")
+            assert record["kind"] == ("unclear" if table["low"][j] <= 0 <= table["high"][j] else "clear")
 
 
-def test_total_least_squares_shows_both_answers(models, data):
+def test_total_least_squares_shows_both_estimates(models, data):
     X, y = data
     plain = gm.LinearRegression().fit(X * 20.0, y / 77.0)
     shown = {r["name"]: r for r in records(models["TotalLeastSquares"].chart()) if "label" in r}
@@ -138,7 +138,7 @@ def test_total_least_squares_shows_both_answers(models, data):
         assert shown[name]["least_squares"] == pytest.approx(ordinary, rel=1e-9)
 
 
-def test_path_and_scores_are_the_model(models):
+def test_path_and_scores_are_those_of_the_model(models):
     model = models["Lasso one_se"]
     lines = [r for r in records(chart(model, "path")) if "line" in r]
     path = model.path_
@@ -165,7 +165,7 @@ def test_titles_say_the_finding(models):
     assert heading(models["LinearRegression"].chart())[0] == "4 of 10 coefficients are clearly not zero"
     assert "bmi and s5 first" in heading(chart(models["GreedySelector"]))[0]
     assert "sex, bmi, bp, s3 and s5" in heading(chart(models["BestSubset"]))[0]
-    assert "% of their length" in heading(chart(models["Ridge"], "path"))[0]
+    assert "% of the norm without penalty" in heading(chart(models["Ridge"], "path"))[0]
 
 
 def test_errors(models, monkeypatch):
@@ -247,7 +247,7 @@ def test_any_units_and_one_feature(scale, tmp_path):
         png_size(save_png(drawn, tmp_path / "x.png", scale=1.0))
 
 
-def test_nothing_left_and_nothing_clear(tmp_path):
+def test_titles_of_zero_and_unclear_coefficients(tmp_path):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     empty = gm.Lasso(alpha=1e3).fit(X, y)
@@ -271,7 +271,7 @@ def test_spread_keeps_order_and_distance():
     np.testing.assert_array_equal(spread(far, 0.5, -3.0, 3.0), far)
 
 
-def test_words_and_ticks():
+def test_labels_numbers_and_ticks():
     assert labels(["a", "a", "a #2"]) == ["a", "a #2", "a #2 #2"]
     assert number(float("nan")) == "?"
     assert number(0) == "0"
@@ -304,17 +304,17 @@ def lab(rgb):
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-@pytest.mark.parametrize("theme", LOOKS)
+@pytest.mark.parametrize("theme", THEMES)
 def test_colours_are_readable_by_everyone(theme):
-    look = LOOKS[theme]
+    colours = THEMES[theme]
 
     def contrast(colour):
-        one, two = (float(linear(c) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (colour, look.background))
+        one, two = (float(linear(c) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (colour, colours.background))
         return max(one, two) / min(one, two)
 
-    assert contrast(look.ink) > 7
-    assert contrast(look.muted) > 4.5
-    assert min(contrast(colour) for colour in look.palette) > 3.5
+    assert contrast(colours.ink) > 7
+    assert contrast(colours.muted) > 4.5
+    assert min(contrast(colour) for colour in colours.palette) > 3.5
     for matrix in MACHADO.values():
-        seen = [lab(np.array(matrix) @ linear(colour)) for colour in look.palette]
+        seen = [lab(np.array(matrix) @ linear(colour)) for colour in colours.palette]
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 12

@@ -27,9 +27,9 @@ from drawings import png_size, walk
 from gramian import metrics
 from gramian.charts import Recorder, chart, kinds, save_html, save_png, trajectories
 from gramian.charts.marks.contours import contours, finer, simplified
-from gramian.charts.marks.points import some, thinned, weighted_quantile
+from gramian.charts.marks.points import sample, thinned, weighted_quantile
 from gramian.charts.marks.text import NO_BREAK, number, percent, share
-from gramian.charts.theme import LOOKS
+from gramian.charts.theme import THEMES
 from gramian.models.discriminant.discriminant import GaussianDiscriminant
 from gramian.models.meta.balanced import Balanced
 from gramian.models.meta.threshold import TunedThreshold
@@ -157,9 +157,9 @@ def test_every_kind_renders(drawn, tmp_path, name):
     size = png_size(save_png(light, tmp_path / "x.png", scale=1.0))
     assert min(size) > 150
     assert max(size) < 1200
-    assert dark["config"]["background"] == LOOKS["dark"].background
+    assert dark["config"]["background"] == THEMES["dark"].background
     text = json.dumps(dark)
-    assert not [colour for colour in (*LOOKS["light"].palette, LOOKS["light"].ink) if colour in text]
+    assert not [colour for colour in (*THEMES["light"].palette, THEMES["light"].ink) if colour in text]
     assert len(records(light)) < 5000
     title, small = heading(light)
     assert len(title) > 20
@@ -208,7 +208,7 @@ def lines(drawn):
 
 
 @pytest.mark.parametrize("name", ["logistic", "gauss", "neighbours", "tree", "cost", "tuned", "three"])
-def test_regions_are_the_decisions(two, iris, name):
+def test_regions_match_the_predictions(two, iris, name):
     X, y = iris if name == "three" else two
     model = {
         "logistic": gm.LogisticRegression(alpha=0.01),
@@ -228,8 +228,8 @@ def test_regions_are_the_decisions(two, iris, name):
     where = np.column_stack([left + (right - left) * columns / (width - 1), top - (top - bottom) * rows / (height - 1)])
     frame = pd.DataFrame(where, columns=X.columns) if isinstance(X, pd.DataFrame) else where
     decided = np.searchsorted(model.classes_, model.predict(frame))
-    look = LOOKS["light"]
-    palette = np.array([[int(look.of_class(j)[i : i + 2], 16) for i in (1, 3, 5)] for j in range(3)], dtype=float)
+    colours = THEMES["light"]
+    palette = np.array([[int(colours.of_class(j)[i : i + 2], 16) for i in (1, 3, 5)] for j in range(3)], dtype=float)
     away = 255.0 - pixels[rows, columns].astype(float)  # a tint lies between white and its colour
     shares = (255.0 - palette) @ away.T / np.linalg.norm(255.0 - palette, axis=1)[:, None]
     assert (shares.argmax(axis=0) == decided).mean() > 0.98
@@ -247,17 +247,15 @@ def test_lines_of_a_linear_model_are_straight_and_right(two):
     shown = {(r["x"], r["y"]) for r in records(model.chart("boundary")) if set(r) == {"x", "y"}}
     assert shown == {(float(a), float(b)) for a, b in model.support_vectors_}
     title, small = heading(model.chart("boundary"))
-    assert title == f"{len(model.support_)} support vectors hold a margin of width {number(model.margin_)}"
+    assert title == f"Margin of width {number(model.margin_)} with {len(model.support_)} support vectors"
     assert "dashed: margins" in small
     title, small = heading(model.chart("boundary", X, y))
-    assert (
-        title
-        == f"{percent(model.score(X, y)).replace(NO_BREAK, ' ')} of 120 rows lie on the right side of the boundary"
-    )
-    assert f"accuracy {share(model.score(X, y))}" in small
+    accuracy = percent(model.score(X, y)).replace(NO_BREAK, " ")
+    assert title == f"Accuracy {accuracy} (120 rows)"
+    assert f"accuracy {accuracy}" in small
 
 
-def test_conics_come_out_of_the_grid():
+def test_conic_boundaries_are_drawn_accurately():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 2))
     y = (np.hypot(*X.T) > 1.2).astype(int)
@@ -271,10 +269,10 @@ def test_conics_come_out_of_the_grid():
     drawn = model.chart(None, X, y)
     assert "boundary: an ellipse" in heading(drawn)[1]
     assert "2,000 of 3,000 rows are shown, drawn at random" in heading(drawn)[1]
-    shown = [r for r in records(drawn) if "decided" in r]
+    shown = [r for r in records(drawn) if "predicted" in r]
     assert len(shown) == 2000
     known = {(float(a), float(b)): (str(t), str(p)) for (a, b), t, p in zip(X, y, model.predict(X), strict=True)}
-    assert all(known[r["x"], r["y"]] == (r["class"], r["decided"]) for r in shown)
+    assert all(known[r["x"], r["y"]] == (r["class"], r["predicted"]) for r in shown)
     kinds_of = [GaussianDiscriminant(kind).fit(X, y) for kind in ("shared", "diagonal", "spherical")]
     for other in kinds_of:
         (left, right), _ = domains(other.chart("boundary"))
@@ -297,9 +295,9 @@ def test_boundary_takes_any_table(two):
         assert {"a", "b"} <= {part.get("title") for part in walk(drawn.to_dict()) if isinstance(part.get("title"), str)}
     pipeline = make_pipeline(StandardScaler(), TheirSVC()).fit(pd.DataFrame(X, columns=names), y)
     assert "120 rows" in heading(chart(pipeline, None, pd.DataFrame(X, columns=names), y))[0]
-    assert not [r for r in records(model.chart("boundary", X)) if "decided" in r]
+    assert not [r for r in records(model.chart("boundary", X)) if "predicted" in r]
     weight = np.r_[np.zeros(40), np.ones(80)]
-    assert "of 80 rows" in heading(model.chart(None, X, y, sample_weight=weight))[0]
+    assert "(80 rows)" in heading(model.chart(None, X, y, sample_weight=weight))[0]
 
 
 def test_boundary_of_many_classes_and_of_nothing(tmp_path):
@@ -337,7 +335,7 @@ def test_roc_is_the_metric(logistic, held):
     assert title == f"Class malignant scores above class benign in {100 * value:.3g} % of all pairs"
     assert f"AUC {share(value)} (95 % interval {share(low)} to {share(high)})" in small
     assert f"284 rows, {(y == 'malignant').sum()} of class malignant" in small
-    points = curve_of(drawn, LOOKS["light"].accent)
+    points = curve_of(drawn, THEMES["light"].accent)
     curve = metrics.roc_curve(y, scores)
     known = set(zip(curve.fpr.round(12), curve.tpr.round(12), strict=True))
     assert {tuple(point) for point in points.round(12)} <= known
@@ -356,10 +354,9 @@ def test_pr_is_the_metric(logistic, held):
     title, small = heading(drawn)
     decided = logistic.predict(X)
     precision, recall = metrics.precision(y, decided), metrics.recall(y, decided)
-    assert title.startswith(f"{100 * precision:.3g} % of the decisions for class malignant are right")
-    assert title.endswith(f"they find {100 * recall:.3g} % of it")
+    assert title == f"Precision {100 * precision:.3g} % and recall {100 * recall:.3g} % for class malignant"
     assert f"average precision {share(value)} (95 % interval {share(low)} to {share(high)})" in small
-    points = curve_of(drawn, LOOKS["light"].accent)
+    points = curve_of(drawn, THEMES["light"].accent)
     steps = np.diff(points[:, 0], prepend=0.0)
     assert steps @ points[:, 1] == pytest.approx(value, abs=1e-12)
     prevalence = (y == "malignant").mean()
@@ -401,15 +398,15 @@ def test_the_threshold_chosen_is_marked():
     assert heading(chart(model, "coefficients"))[1].startswith("LogisticRegression")
 
 
-def test_nothing_decided_for_the_class():
+def test_no_row_predicted_as_the_class():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]), np.array([0, 0, 0, 1, 0, 0])
     model = gm.LogisticRegression(alpha=10.0).fit(X, y)
     assert not model.predict(X).any()
-    assert heading(model.chart("pr", X, y))[0] == "No row is decided for class 1"
-    assert "find 0 % of class 1" in heading(model.chart("roc", X, y))[1]
+    assert heading(model.chart("pr", X, y))[0] == "No row is predicted as class 1"
+    assert "true positive rate 0 %" in heading(model.chart("roc", X, y))[1]
 
 
-def test_several_classes_one_by_one(iris, tmp_path):
+def test_several_classes_one_vs_rest(iris, tmp_path):
     X, y = iris
     model = gm.LogisticRegression(alpha=0.01).fit(X, y)
     p = model.predict_proba(X)
@@ -453,10 +450,10 @@ def test_calibration_is_the_metric(logistic, held):
     assert f"expected calibration error {number(found.error)}" in heading(drawn)[1]
     bars = [r for r in records(drawn) if "end" in r]
     assert sum(r["rows"] for r in bars) == len(y)
-    assert f"{number(100 * found.error, 2)} points on average" in heading(drawn)[0]
+    assert f"{number(100 * found.error, 2)} percentage points on average" in heading(drawn)[0]
 
 
-def test_calibration_says_how_probabilities_are_wrong():
+def test_calibration_title_names_the_miscalibration():
     class Told:
         classes_ = np.array([0, 1])
         n_features_in_ = 1
@@ -484,15 +481,15 @@ def test_calibration_says_how_probabilities_are_wrong():
     p = rng.uniform(size=20000)
     y = (rng.uniform(size=20000) < p).astype(int)
     for wrong, word in (
-        (lambda p: p, "no more than chance explains"),
+        (lambda p: p, "within sampling error"),
         (lambda p: p + 0.1, "too high"),
         (lambda p: p - 0.1, "too low"),
-        (lambda p: 0.5 + 1.4 * (p - 0.5), "too sure"),
-        (lambda p: 0.5 + 0.5 * (p - 0.5), "not sure enough"),
+        (lambda p: 0.5 + 1.4 * (p - 0.5), "overconfident"),
+        (lambda p: 0.5 + 0.5 * (p - 0.5), "underconfident"),
     ):
         title, small = heading(chart(Told(wrong), "calibration", p[:, None], y))
         assert word in title
-        assert ("orange" in small) == ("chance" not in title)
+        assert ("orange" in small) == ("sampling error" not in title)
 
 
 def test_calibration_of_several_classes(iris):
@@ -513,21 +510,22 @@ def test_confusion_is_the_metric(iris):
     model = gm.LogisticRegression(alpha=0.01).fit(X, y)
     drawn = model.chart("confusion", X, y)
     table = metrics.confusion(y, model.predict(X))
-    cells = {(r["true"], r["decided"]): r for r in records(drawn) if "true" in r}
+    cells = {(r["true"], r["predicted"]): r for r in records(drawn) if "true" in r}
     for i, true in enumerate(model.classes_):
-        for j, decided in enumerate(model.classes_):
-            assert cells[true, decided]["count"] == table[i, j]
-            assert cells[true, decided]["share"] == pytest.approx(table[i, j] / table[i].sum())
-            assert cells[true, decided]["words"] == str(table[i, j])
+        for j, predicted in enumerate(model.classes_):
+            assert cells[true, predicted]["count"] == table[i, j]
+            assert cells[true, predicted]["share"] == pytest.approx(table[i, j] / table[i].sum())
+            assert cells[true, predicted]["text"] == str(table[i, j])
     value, low, high = metrics.accuracy(y, model.predict(X), interval=0.95)
     title, small = heading(drawn)
-    assert title.startswith(f"{100 * value:.3g} % of 150 rows are decided rightly")
+    assert title.startswith(f"Accuracy {100 * value:.3g} % (150 rows); ")
     wrong = table - np.diag(table.diagonal())
     i, j = np.unravel_index(wrong.argmax(), wrong.shape)
-    assert title.endswith(f"{wrong.max()} of class {model.classes_[i]} are taken for {model.classes_[j]}")
-    assert f"accuracy {share(value)} (95 % interval {share(low)} to {share(high)})" in small
+    assert title.endswith(f"{wrong.max()} of class {model.classes_[i]} predicted as {model.classes_[j]}")
+    shares = [percent(part).replace(NO_BREAK, " ") for part in (value, low, high)]
+    assert "accuracy {} (95 % interval {} to {})".format(*shares) in small
     right = model.predict(X)
-    assert heading(model.chart("confusion", X, right))[0] == "All of 150 rows are decided rightly"
+    assert heading(model.chart("confusion", X, right))[0] == "All 150 rows are classified correctly"
 
 
 def test_confusion_of_very_many_classes(tmp_path):
@@ -536,7 +534,7 @@ def test_confusion_of_very_many_classes(tmp_path):
     X = y[:, None] + 0.8 * rng.normal(size=(1800, 1))
     model = KNeighborsClassifier(5).fit(X, y)
     drawn = model.chart("confusion", X, y)
-    assert "the 40 of 60 classes with most mistakes" in heading(drawn)[1]
+    assert "the 40 of 60 classes with most errors" in heading(drawn)[1]
     assert len([r for r in records(drawn) if "true" in r]) == 1600
     assert max(png_size(save_png(drawn, tmp_path / "x.png", scale=1.0))) < 1000
     middle = y % 15
@@ -550,16 +548,16 @@ def test_residuals_are_the_models(outliers):
     X, y = outliers
     model = gm.LinearRegression().fit(X, y)
     drawn = model.chart(None, X, y)
-    shown = [r for r in records(drawn) if "far" in r]
+    shown = [r for r in records(drawn) if "outlier" in r]
     np.testing.assert_allclose([r["x"] for r in shown], model.predict(X))
     np.testing.assert_allclose([r["y"] for r in shown], y - model.predict(X))
     residual = y - model.predict(X)
     off = np.abs(residual - np.median(residual))
     far = off > 3 * 1.4826 * np.median(off)
-    assert [r["far"] for r in shown] == far.tolist()
+    assert [r["outlier"] for r in shown] == far.tolist()
     title, small = heading(drawn)
     half = number(np.median(np.abs(residual)))
-    assert title == f"Half of the predictions are within {half} of the truth; {far.sum()} of 300 rows are far off"
+    assert title == f"Median absolute error {half}; {far.sum()} of 300 rows are outliers"
     assert f"R² {number(metrics.r2(y, model.predict(X)))}" in small
     assert f"mean absolute error {number(metrics.mae(y, model.predict(X)))}" in small
     band = [r for r in records(drawn) if "middle" in r]
@@ -571,7 +569,7 @@ def test_residuals_are_the_models(outliers):
 
 
 @pytest.mark.parametrize("loss", [gm.losses.Huber(), gm.losses.Huber(1.0, 0.5), gm.losses.StudentT(3.0)])
-def test_rows_that_a_robust_loss_sets_aside(outliers, loss):
+def test_outliers_of_robust_losses_are_marked(outliers, loss):
     X, y = outliers
     model = gm.Regressor(loss=loss, alpha=1e-4).fit(X, y)
     u = (y - model.predict(X)) / model.scale_
@@ -579,9 +577,9 @@ def test_rows_that_a_robust_loss_sets_aside(outliers, loss):
         weight = np.minimum(1.0, loss.delta / np.maximum(np.abs(u), 1e-300))
     else:
         weight = loss.nu / (loss.nu + u**2)
-    shown = [r for r in records(model.chart(None, X, y)) if "far" in r]
+    shown = [r for r in records(model.chart(None, X, y)) if "outlier" in r]
     np.testing.assert_allclose([r["weight"] for r in shown], weight, rtol=1e-9)
-    assert [r["far"] for r in shown] == (weight < 0.5).tolist()
+    assert [r["outlier"] for r in shown] == (weight < 0.5).tolist()
     small = heading(model.chart(None, X, y))[1]
     assert "their weight in the fit is below 0.5" in small
     assert f"scale {number(model.scale_)}" in small
@@ -595,8 +593,8 @@ def test_many_rows_and_several_targets(tmp_path):
     model = gm.LinearRegression().fit(X, y)
     drawn = model.chart("residuals", X, y)
     assert len(records(drawn)) < 2100
-    assert "2,000 of 9,000 rows are shown, drawn at random, all that are far off among them" in heading(drawn)[1]
-    assert sum(r["far"] for r in records(drawn) if "far" in r) >= 5
+    assert "2,000 of 9,000 rows are shown, drawn at random, all outliers among them" in heading(drawn)[1]
+    assert sum(r["outlier"] for r in records(drawn) if "outlier" in r) >= 5
     heavy = X @ [1.0, 2.0] + rng.standard_t(1.2, size=9000)
     assert heading(model.chart("residuals", X, heavy))[1].endswith("are shown, drawn at random")
     Y = np.column_stack([y, -y, y**2, X[:, 0]])[:400]
@@ -632,10 +630,10 @@ def test_weights_of_residuals(outliers):
     one = heading(model.chart("residuals", X, y, sample_weight=weight))
     residual = np.repeat(y - model.predict(X), weight)
     half = np.quantile(np.abs(residual), 0.5, method="inverted_cdf")
-    assert one[0].startswith(f"Half of the predictions are within {number(half)} of the truth")
+    assert one[0].startswith(f"Median absolute error {number(half)}")
     assert f"n {weight.sum()}" in one[1]
-    assert len([r for r in records(model.chart("residuals", gm.scan(X, y))) if "far" in r]) == len(y)
-    shown = [r for r in records(model.chart("residuals", X, y, sample_weight=weight)) if "far" in r]
+    assert len([r for r in records(model.chart("residuals", gm.scan(X, y))) if "outlier" in r]) == len(y)
+    shown = [r for r in records(model.chart("residuals", X, y, sample_weight=weight)) if "outlier" in r]
     assert len(shown) == (weight > 0).sum()
 
 
@@ -657,20 +655,20 @@ def test_trajectories_are_the_histories(two):
         i for i, v, _ in models["Newton"].history_ if v - best <= 1e-6 * (models["Newton"].history_[0][1] - best)
     )
     title, small = heading(drawn)
-    assert title.startswith(f"Newton closes the gap to a millionth in {needed} iterations, descent in")
+    assert title.startswith(f"Newton reduces the gap to a millionth in {needed} iterations, descent in")
     assert f"best objective {number(best, 6)}" in small
     assert "alpha 0.001" in small
     slow = recorded({"a": "newton", "b": "newton", "c": "newton"}, X, y)
     for name in ("a", "c"):
         slow[name].history_ = slow[name].history_[:2]
-    assert heading(trajectories(slow))[0].endswith("2 others do not get there")
+    assert heading(trajectories(slow))[0].endswith("2 others do not")
     slow.pop("c")
-    assert heading(trajectories(slow))[0].endswith("a does not get there")
+    assert heading(trajectories(slow))[0].endswith("; a does not")
     for model in slow.values():
         model.history_ = [(0, 1.0, 1.0), (1, 0.9, 1.0)]
     slow["a"].history_ = [(0, 1.0, 1.0), (1, 0.95, 1.0)]
-    assert "b closes the gap" in heading(trajectories(slow))[0]
-    assert "closes the gap" in heading(trajectories({"alone": models["Newton"]}))[0]
+    assert "b reduces the gap" in heading(trajectories(slow))[0]
+    assert "reduces the gap" in heading(trajectories({"alone": models["Newton"]}))[0]
 
 
 def test_long_histories_are_thinned(two, tmp_path):
@@ -706,7 +704,7 @@ def test_paths_end_at_the_coefficients(two, name):
         end = model.coef_[0] if d == 2 else [model.coef_[0, 0], model.intercept_[0] + model.coef_[0, 0] * X.mean()]
         np.testing.assert_allclose([path[-1]["x"], path[-1]["y"]], end, rtol=1e-6)
         assert path[0]["x"] == 0.0  # the path begins where the solver does
-    assert ("its intercept at its best" in heading(drawn)[1]) == (d == 2 and "fit_intercept" not in more)
+    assert ("at the optimal intercept" in heading(drawn)[1]) == (d == 2 and "fit_intercept" not in more)
 
 
 def test_contours_are_levels_of_the_objective(two):
@@ -735,7 +733,7 @@ def test_paths_of_regressors(outliers):
         np.testing.assert_allclose([last["x"], last["y"]], model.coef_, rtol=1e-5)
 
 
-def test_recorder_keeps_some_points():
+def test_recorder_limits_its_points():
     class State:
         def __init__(self, value):
             self.theta, self.value = np.full((1, 2), value), value
@@ -774,11 +772,11 @@ def test_evaluation_shows_its_scores(cancer):
         assert any(r.get("value") == score.pooled.value for r in records(drawn))
     first = found.scores["accuracy"]
     title, small = heading(drawn)
-    ends = f"between {number(first.low)} and {number(first.high)} with 95 % confidence"
-    assert title == f"On rows not seen before accuracy is {number(first.mean, 4)}, {ends}"
+    ends = f"95 % interval {number(first.low)} to {number(first.high)}"
+    assert title == f"Cross-validated accuracy {number(first.mean, 4)} ({ends})"
     assert "5 outer folds" in small
     assert kinds(found) == ["evaluation"]
-    assert kinds(found, data=True) == ["evaluation", "confusion", "roc", "pr", "calibration"]
+    assert kinds(found, data=True) == ["evaluation", "roc", "pr", "calibration", "confusion"]
     auc = metrics.roc_auc(y, found.probabilities, labels=found.classes)
     assert f"AUC {share(auc)}" in heading(found.chart("roc", y=y))[1]
     assert found.chart(y=y).to_dict() == found.chart("roc", y=y).to_dict()
@@ -794,13 +792,13 @@ def test_evaluation_of_a_regressor_and_its_choices():
     found = evaluate(gm.Ridge(), X, y, metrics="mse")
     alphas = [choice["alpha_"] for choice in found.choices]
     assert f"alpha_ {number(min(alphas))} to {number(max(alphas))}" in heading(found.chart())[1]
-    shown = [r for r in records(found.chart(y=y)) if "far" in r]
+    shown = [r for r in records(found.chart(y=y)) if "outlier" in r]
     np.testing.assert_allclose([r["x"] for r in shown], found.predictions)
     weighted = found.chart("residuals", y=y, sample_weight=np.r_[np.zeros(42), np.ones(400)])
-    assert len([r for r in records(weighted) if "far" in r]) == 400
+    assert len([r for r in records(weighted) if "outlier" in r]) == 400
     once = evaluate(gm.LinearRegression(), X, y, outer=[(np.arange(300), np.arange(300, 442))], metrics="mse")
-    assert heading(once.chart())[0] == f"On rows not seen before mse is {number(once.scores['mse'].mean, 4)}"
-    assert len([r for r in records(once.chart(y=y)) if "far" in r]) == 142
+    assert heading(once.chart())[0] == f"Cross-validated mse {number(once.scores['mse'].mean, 4)}"
+    assert len([r for r in records(once.chart(y=y)) if "outlier" in r]) == 142
     many = evaluate(gm.LinearRegression(), X, y, metrics={f"m{i}": "mse" for i in range(14)})
     assert "the first 12 of 14 metrics" in heading(many.chart())[1]
     half = evaluate(
@@ -809,7 +807,7 @@ def test_evaluation_of_a_regressor_and_its_choices():
     assert kinds(half, data=True) == ["evaluation", "confusion"]
     assert half.chart(y=y > 140).to_dict() == half.chart("confusion", y=y > 140).to_dict()
     weight = np.r_[np.ones(300), np.zeros(100), np.ones(42)]
-    assert "of 42 rows" in heading(half.chart("confusion", y=y > 140, sample_weight=weight))[0]
+    assert "(42 rows)" in heading(half.chart("confusion", y=y > 140, sample_weight=weight))[0]
 
 
 def test_comparison_shows_its_difference():
@@ -832,7 +830,7 @@ def test_comparison_shows_its_difference():
     assert "No clear difference in mse between a (Ridge) and b (Ridge)" in heading(same.chart())[0]
     classes = compare(gm.LogisticRegression(alpha=1e-3), gm.LogisticRegression(alpha=50.0), X, y > 140)
     exact = classes.mcnemar
-    assert f"only a (LogisticRegression) right {exact.only_a:g}" in heading(classes.chart())[1]
+    assert f"only a (LogisticRegression) correct {exact.only_a:g}" in heading(classes.chart())[1]
 
 
 def test_curves_show_their_means():
@@ -846,20 +844,20 @@ def test_curves_show_their_means():
             shown = [r for r in records(drawn) if r.get("on") == name and "score" in r][: len(found.values)]
             np.testing.assert_allclose([r["score"] for r in shown], part.mean)
             np.testing.assert_allclose([r["high"] - r["score"] for r in shown], part.se)
-    assert heading(validation.chart())[0] == f"alpha {number(validation.best_value)} is best in validation"
+    assert heading(validation.chart())[0] == f"Best validation score at alpha {number(validation.best_value)}"
     assert next(r for r in records(validation.chart()) if r.get("text") == "best")["x"] == validation.best_value
-    assert heading(words.chart())[0] == f"loss {words.best_value} is best in validation"
+    assert heading(words.chart())[0] == f"Best validation score at loss {words.best_value}"
     gap = number(learning.gap[-1])
     last = number(learning.validation.mean[-1], 4)
-    assert heading(learning.chart())[0] == f"With 353 rows mse is {last} in validation, {gap} worse than in training"
+    assert heading(learning.chart())[0] == f"Validation mse {last} with 353 rows, {gap} worse than training"
     growing = curves(gm.LinearRegression(), X, y, values=[12, 40])
-    assert heading(growing.chart())[0].endswith("and still improving")
+    assert heading(growing.chart())[0].endswith(", still improving")
     edge = curves(gm.Ridge(), X, y, over="alpha", values=[0.1, 1.0])
-    assert heading(edge.chart())[0] == "alpha 0.1 is best in validation, the end of what was tried"
+    assert heading(edge.chart())[0] == "Best validation score at alpha 0.1, the end of the grid"
     single = curves(gm.LinearRegression(), X, y, values=[100], cv=[(np.arange(200), np.arange(200, 442))])
-    assert heading(single.chart())[0].startswith("With 100 rows mse is")
+    assert heading(single.chart())[0].endswith(" with 100 rows")
     stiff = curves(gm.Ridge(alpha=1e9), X, y, values=[200, 353])
-    assert "in training" in heading(stiff.chart())[0]
+    assert "than training" in heading(stiff.chart())[0]
 
 
 def test_decomposition_adds_up():
@@ -876,7 +874,7 @@ def test_decomposition_adds_up():
         np.testing.assert_allclose([r["end"] - r["start"] for r in bars], want, atol=1e-12)
         assert bars[2]["end"] == pytest.approx(found.total)
         assert "The loss is mostly bias" in heading(found.chart())[0]
-    assert "variance does harm" in heading(found.chart())[1]
+    assert "net variance" in heading(found.chart())[1]
     exact = bias_variance(gm.LinearRegression(), X, np.zeros(200), repeats=20, noise=0.0)
     assert heading(exact.chart())[0] == "The expected loss is zero"
 
@@ -907,7 +905,7 @@ def test_coefficients_of_classifiers(logistic, iris, tmp_path):
     many = gm.Classifier("squared_hinge", alpha=0.01).fit(D[:300, :20], digits[:300])
     assert "the first 3 of 10 classes" in heading(many.chart("coefficients"))[1]
     binary = gm.SVC(alpha=0.1).fit(X, y == "setosa")
-    assert "decision for True" in json.dumps(binary.chart("coefficients").to_dict())
+    assert "decision value of True" in json.dumps(binary.chart("coefficients").to_dict())
     counts = gm.Regressor(loss="poisson", alpha=1e-3).fit(X, np.arange(150) % 7)
     assert "logarithm of the prediction" in json.dumps(counts.chart("coefficients").to_dict())
 
@@ -946,11 +944,14 @@ def test_balanced_and_pipelines(cancer):
     assert f"AUC {share(metrics.roc_auc(y, model.decision_function(X)))}" in heading(chart(model, "roc", X, y))[1]
     pipeline = make_pipeline(StandardScaler(), TheirLogistic()).fit(X, y)
     assert kinds(pipeline, data=True) == ["roc", "pr", "calibration", "confusion"]
-    assert f"accuracy {share(pipeline.score(X, y))}" in heading(chart(pipeline, "confusion", X, y))[1]
+    assert (
+        f"accuracy {percent(pipeline.score(X, y))}".replace(NO_BREAK, " ")
+        in heading(chart(pipeline, "confusion", X, y))[1]
+    )
     assert f"AUC {share(metrics.roc_auc(y, pipeline.decision_function(X)))}" in heading(chart(pipeline, None, X, y))[1]
 
 
-def test_what_is_missing_is_said(logistic, held, two, iris):
+def test_missing_data_is_refused(logistic, held, two, iris):
     X, y = held
     with pytest.raises(ValueError, match="The chart 'roc' is of predictions: give X and y, rows to predict"):
         logistic.chart("roc")
@@ -975,7 +976,9 @@ def test_what_is_missing_is_said(logistic, held, two, iris):
     with pytest.raises(ValueError, match="y and sample_weight are of the rows of X: give X too"):
         gm.SVC(alpha=0.1).fit(*two).chart("boundary", y=two[1])
     line = gm.LogisticRegression(alpha=0.1).fit(*two)
-    with pytest.raises(ValueError, match="This LogisticRegression does not know where its rows were: give X"):
+    with pytest.raises(
+        ValueError, match="The chart 'boundary' is of rows, which LogisticRegression does not keep: give X"
+    ):
         line.chart("boundary")
     with pytest.raises(ValueError, match="X has 3 columns; a boundary is drawn over two"):
         line.chart("boundary", np.ones((4, 3)))
@@ -989,7 +992,7 @@ def test_what_is_missing_is_said(logistic, held, two, iris):
         line.chart("roc", gm.scan(two[0]))
 
 
-def test_what_does_not_fit_is_said(logistic, held, outliers):
+def test_inconsistent_data_is_refused(logistic, held, outliers):
     X, y = held
     with pytest.raises(ValueError, match="y holds 'strange', which is not among the labels 'benign', 'malignant'"):
         logistic.chart("roc", X, np.where(np.arange(len(y)) == 3, "strange", y))
@@ -1086,7 +1089,7 @@ def test_contours_of_a_circle_and_a_saddle():
     assert len(np.unique(points, axis=0)) == crossings
 
 
-def test_simplified_thinned_and_some():
+def test_simplified_thinned_and_sample():
     rng = np.random.default_rng(13)
     line = np.column_stack([np.linspace(0, 10, 400), np.cumsum(rng.normal(size=400)) * 0.05])
     short = simplified(line, 0.1)
@@ -1104,15 +1107,15 @@ def test_simplified_thinned_and_some():
     assert {0, 4999} <= set(kept.tolist())
     assert np.abs(np.interp(x, x[kept], y[kept]) - y).max() < 2.5 / 199
     assert len(thinned(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 10)) == 2
-    assert len(some(100, 10, np.arange(50))) == 10
-    assert set(some(100, 10, np.arange(50))) <= set(range(50))
+    assert len(sample(100, 10, np.arange(50))) == 10
+    assert set(sample(100, 10, np.arange(50))) <= set(range(50))
     values, weight = rng.normal(size=50), rng.integers(1, 5, 50)
     parts = np.array([0.1, 0.25, 0.5, 0.9])
     want = np.quantile(np.repeat(values, weight), parts, method="inverted_cdf")
     np.testing.assert_array_equal(weighted_quantile(values, parts, weight.astype(float)), want)
 
 
-def test_finer_keeps_what_is_linear():
+def test_finer_keeps_linear_functions():
     a, b = np.meshgrid(np.arange(4.0), np.arange(3.0))
     Z = np.stack([2 * a - b, a + 3 * b], axis=2)
     fine = finer(Z, 21, 31)
@@ -1120,7 +1123,7 @@ def test_finer_keeps_what_is_linear():
     np.testing.assert_allclose(fine, np.stack([2 * c - d, c + 3 * d], axis=2), atol=1e-12)
 
 
-def test_words():
+def test_percentages_and_shares():
     assert share(0.99996) == "0.99996"
     assert share(0.9) == "0.9"
     assert percent(0.0) == f"0{NO_BREAK}%"

@@ -16,7 +16,7 @@ from drawings import heading as head
 from drawings import layers
 from gramian import structures
 from gramian.charts import chart, kinds, save_png
-from gramian.charts.theme import LOOKS
+from gramian.charts.theme import THEMES
 from gramian.kernels.points import Vectors
 
 RNG = np.random.default_rng(0)
@@ -102,18 +102,18 @@ def test_rows_in_the_colours_of_their_clusters_and_centres():
     assert [r["class"] for r in dots] == [f"cluster {j}" for j in OWN]
     centres = next(records for mark, records in layers(drawn) if mark.get("shape") == "diamond")
     assert_allclose([[r["x"], r["y"]] for r in centres], [X[:60].mean(axis=0), X[60:].mean(axis=0)])
-    assert [r["colour"] for r in centres] == list(LOOKS["light"].palette[:2])
+    assert [r["colour"] for r in centres] == list(THEMES["light"].palette[:2])
     crossed = next(records for mark, records in layers(drawn) if mark.get("shape") == "cross")
     assert_allclose([[r["x"], r["y"]] for r in crossed], X[:2])
     finding, small = head(drawn)
     assert finding == "2 clusters, the largest with 60 % of 100 rows"
-    assert "crossed: 2 rows" in small
+    assert "× the 1 % of rows that fit worst (2 outliers)" in small
     assert "objective 12.5" in small
     counted = chart(model, "clusters", X, sample_weight=np.repeat([1.0, 3.0], [60, 40]))
     assert head(counted)[0] == "2 clusters, the largest with 66.7 % of 180 rows"
 
 
-def test_lines_circles_and_ellipses_are_where_they_are():
+def test_lines_circles_and_ellipses_are_drawn_in_place():
     u = np.array([0.6, 0.8])
     parts = [
         Line(center_=np.array([0.0, 1.0]), direction_=u),
@@ -132,10 +132,10 @@ def test_lines_circles_and_ellipses_are_where_they_are():
     away = (ellipse - [5.0, 0.0]) @ np.array([[0.6, 0.8], [0.8, -0.6]]).T
     assert_allclose((away[:, 0] / 3.0) ** 2 + away[:, 1] ** 2, 1.0)
     assert_allclose(plane[:, 0], 1.0)
-    assert "4 structures: half of 100 rows lie within" in head(drawn)[0]
+    assert "4 structures: median distance " in head(drawn)[0]
     finding, _ = head(chart(Clusters().given(*parts[1:2], labels=np.zeros(100, dtype=int)), "clusters", X))
-    half = np.median(parts[1].distance(X))
-    assert finding.startswith(f"1 circle: half of 100 rows lie within {half:.2g}"[:38])
+    half = np.quantile(parts[1].distance(X), 0.5, method="inverted_cdf")
+    assert finding == f"1 circle: median distance {half:.2g} of 100 rows"
 
 
 def test_densities_have_contours_of_one_and_two_deviations():
@@ -153,10 +153,10 @@ def test_densities_have_contours_of_one_and_two_deviations():
     finding, small = head(chart(model, "clusters", X))
     sure = (model.predict_proba(X).max(axis=1) >= 0.9).mean()
     assert finding == f"2 Gaussians: {100 * sure:.3g} % of 100 rows clearly belong to one"
-    assert "clearly: with 90 % or more" in small
+    assert "clearly: with probability 90 % or more" in small
 
 
-def test_more_columns_are_seen_along_their_principal_directions():
+def test_more_columns_are_projected_on_principal_directions():
     Z = np.column_stack([X, 0.1 * RNG.standard_normal((100, 2))])
     mean = Z.mean(axis=0)
     basis = np.linalg.svd(Z - mean, full_matrices=False)[2][:2]
@@ -226,16 +226,16 @@ class Choice:
     ("criterion", "words"),
     [
         ("bic", "BIC is smallest with 3 clusters"),
-        ("elbow", "The log loss bends most at 3 clusters"),
-        ("gap", "3 clusters are the fewest whose gap the next number does not exceed"),
-        ("penalty", "Loss and penalty together are smallest with 3 clusters"),
-        ("prediction_strength", "3 clusters are the most that one half of the rows predicts of the other"),
+        ("elbow", "The elbow of the log loss is at 3 clusters"),
+        ("gap", "The gap statistic chooses 3 clusters"),
+        ("penalty", "Penalised loss is smallest with 3 clusters"),
+        ("prediction_strength", "3 clusters are the most with high prediction strength"),
         ("silhouette", "The silhouette is largest with 3 clusters"),
-        ("stability", "3 clusters are the most that halves of the rows agree on"),
+        ("stability", "3 clusters are the most that are stable between halves of the rows"),
         ("own", "3 clusters are chosen"),
     ],
 )
-def test_the_choice_of_their_number(criterion, words):
+def test_choice_of_the_number_of_clusters(criterion, words):
     model = Clusters().given(Point(center_=np.zeros(2)))
     model.choice_ = Choice(criterion, [np.nan, 2.0, 1.0, 1.5], 3, np.array([np.nan, 0.1, 0.2, 0.1]))
     assert kinds(model) == ["choice", "clusters"]
@@ -274,7 +274,7 @@ def test_responsibilities_are_shares_of_each_row():
     drawn = chart(model, "responsibilities", close)
     body, palette = pixels(drawn)
     p = model.predict_proba(close)
-    assert palette == list(LOOKS["light"].palette[:2])
+    assert palette == list(THEMES["light"].palette[:2])
     share = (body == 0).mean(axis=1 - 1)
     order = np.lexsort((-p.max(axis=1), p.argmax(axis=1)))
     column = (np.arange(body.shape[1]) + 0.5) * 100 / body.shape[1]
@@ -282,8 +282,8 @@ def test_responsibilities_are_shares_of_each_row():
     own = p.argmax(axis=1)[order][column.astype(int)]
     assert (body[-1] == own).all()  # a row's own component is at the bottom
     finding, small = head(drawn)
-    assert finding == f"{(p.max(axis=1) >= 0.9).sum()} % of 100 rows belong to one component with 90 % or more"
-    assert "weights 0.6, 0.4" in small
+    assert finding == f"{(p.max(axis=1) >= 0.9).sum()} % of 100 rows have a responsibility of at least 90 %"
+    assert "weights 60 %, 40 %" in small
     frame = pd.DataFrame(close, columns=["a", "b"])
     weight = np.repeat([0.0, 2.0], [60, 40])
     assert "of 80 rows" in head(chart(model, "responsibilities", frame, sample_weight=weight))[0]
@@ -300,7 +300,7 @@ def test_every_kind_renders(tmp_path, theme):
         assert path.stat().st_size > 3000
 
 
-def test_what_is_missing_is_said():
+def test_missing_data_is_refused():
     model = Mixture().given(Point(center_=np.zeros(2)), Point(center_=np.ones(2)))
     with pytest.raises(ValueError, match="is of rows, which Mixture does not keep: give X"):
         chart(model, "responsibilities")
@@ -347,7 +347,7 @@ def test_structures_alone():
     assert_allclose(dashed[:, 0], [-1.0, 7.0])
 
 
-def test_planes_are_seen_edge_on():
+def test_planes_are_projected_edge_on():
     Z = RNG.uniform(-1.0, 1.0, (100, 3))
     Z[:50, 0], Z[50:, 2] = 2.0, -3.0
     model = gm.KPlanes(2, random_state=0).fit(Z)
@@ -367,7 +367,7 @@ def test_planes_are_seen_edge_on():
     assert len(lines(single)) == 1
 
 
-def test_rows_with_missing_numbers_are_counted_but_have_no_place():
+def test_rows_with_missing_numbers_are_counted_but_not_drawn():
     gone = X.copy()
     gone[::10, 0] = np.nan
     model = gm.GaussianMixture(2, random_state=0).fit(gone)
@@ -404,7 +404,7 @@ def test_long_names_of_classes_and_columns_find_room():
     assert legend["columns"] == 2
 
 
-def test_hard_rows_are_drawn_or_said():
+def test_extreme_rows_are_drawn_or_refused():
     K = gm.kernels.RBF(2.0)(X)
     given = gm.Agglomerative(2, kernel=gm.kernels.Precomputed()).fit(K)
     drawn = chart(given, "clusters", K)

@@ -64,12 +64,12 @@ def xy(table):
 # maps
 
 
-def test_a_map_of_the_fit_and_its_classes():
+def test_embedding_of_the_fit_and_its_classes():
     model = gm.MDS().fit(X)
     assert kinds(model) == ["embedding"]
     drawn = model.chart()
     assert_allclose(xy(records(drawn, "point")), model.embedding_)
-    assert head(drawn)[0] == f"Distances on the map are off by {100 * model.relative_stress_:.1f} %"
+    assert head(drawn)[0] == f"Relative error of the distances {100 * model.relative_stress_:.1f} %"
     for y in (Y, pd.Series(Y), pl.Series(Y), Y.tolist()):
         drawn = model.chart(y=y)
         assert [r["class"] for r in records(drawn, "point")] == Y.tolist()
@@ -84,47 +84,49 @@ def test_a_map_of_the_fit_and_its_classes():
     assert_allclose(xy(records(new, "point")), model.transform(X[:9] + 0.1))
     assert_allclose(xy(records(model.chart("embedding", gm.scan(X, Y)), "point")), model.embedding_, atol=1e-9)
     exact = gm.MDS(4).fit(X).chart()
-    assert head(exact)[0] == "Distances on the map are those of the rows"
-    assert "the first 2 of 4 axes" in head(exact)[1]
+    assert head(exact)[0] == "The distances of the rows are exact"
+    assert "the first 2 of 4 dimensions" in head(exact)[1]
     one = gm.MDS(1).fit(X).chart()
     assert_allclose([r["x"] for r in records(one, "point")], gm.MDS(1).fit(X).embedding_[:, 0])
     assert one.to_dict()["layer"][0]["encoding"]["y"]["axis"] is None  # heights mean nothing
 
 
-def test_units_are_equal_where_distances_mean_something():
+def test_axes_have_equal_units_where_distances_have_a_meaning():
     spec = gm.MDS().fit(X).chart().to_dict()["layer"][0]["encoding"]
     across, up = (np.ptp(spec[axis]["scale"]["domain"]) for axis in "xy")
     assert across / 560 == pytest.approx(up / 400)
 
 
-def test_neighbours_maps_say_what_they_are_not():
+def test_neighbour_embeddings_state_their_limits():
     model = gm.TSNE(perplexity=10, max_iter=250).fit(X)
     drawn = model.chart()
-    assert "mean nothing" in head(drawn)[1]
+    assert "have no meaning" in head(drawn)[1]
     assert "divergence" in head(drawn)[0]
     assert drawn.to_dict()["layer"][0]["encoding"]["x"]["axis"]["labels"] is False
-    with pytest.raises(ValueError, match="no place for new rows"):
+    with pytest.raises(ValueError, match="cannot embed new rows"):
         model.chart("embedding", X[:5])
     assert len(records(model.chart("embedding", X, Y), "point")) == 80
     lle = gm.LLE(10).fit(X)
-    assert "Mixtures of neighbours" in head(lle.chart())[0]
+    assert "Rows are reconstructed from their neighbours" in head(lle.chart())[0]
     apart = np.vstack([X, X + 1000.0])
     with pytest.warns(gm.PrecisionWarning):
         parts = gm.LLE(5).fit(apart)
-    assert "2 parts" in head(parts.chart())[0]
+    assert "disconnected (2 components)" in head(parts.chart())[0]
 
 
-def test_principal_components_as_a_map():
+def test_embedding_of_principal_components():
     model = Components().fit(X)
     drawn = chart(model, "embedding", X, Y)
     assert_allclose(xy(records(drawn, "point")), model.transform(X))
     plain = chart(model, "embedding", X)
-    assert head(plain)[0] == f"The first two components hold {100 * model.variance_shares_.sum():.1f} % of the variance"
+    assert (
+        head(plain)[0] == f"The first two components explain {100 * model.variance_shares_.sum():.1f} % of the variance"
+    )
     with pytest.raises(ValueError, match="does not keep: give X"):
         chart(model, "embedding")
 
 
-def test_labels_that_do_not_fit_are_said():
+def test_inconsistent_labels_are_refused():
     model = gm.MDS().fit(X)
     with pytest.raises(ValueError, match="the rows to be coloured are 80"):
         model.chart(y=Y[:5])
@@ -144,18 +146,18 @@ def test_the_spectrum_beside_its_null():
     assert kinds(model) == ["scree", "biplot"]
     drawn = chart(model)
     dots = records(drawn, "point")
-    assert [r["given"] for r in dots] == values
-    assert [r["what"] for r in dots] == ["more than noise"] + ["noise"] * 4
+    assert [r["eigenvalue"] for r in dots] == values
+    assert [r["what"] for r in dots] == ["signal"] + ["noise"] * 4
     band = records(drawn, "rect")[0]
     assert (band["variance"], band["high"]) == (0.2, 2.0)
     area = records(drawn, "area")
     assert_allclose([r["high"] for r in area], np.quantile(scrambled, 0.95, axis=0))
     finding, small = head(drawn)
-    assert finding == "1 of 5 components stands above the noise"
+    assert finding == "1 of 5 components is above the noise"
     assert "2 kept" in small
     above = values > np.quantile(scrambled, 0.95, axis=0)
-    assert f"{above.argmin() if not above.all() else 5} above scrambled columns" in small
-    assert head(chart(Components(null=null(values, significant=0)).fit(X)))[0] == "No component stands above the noise"
+    assert f"{above.argmin() if not above.all() else 5} above permuted columns" in small
+    assert head(chart(Components(null=null(values, significant=0)).fit(X)))[0] == "No component is above the noise"
     wide = chart(Components(null=null([900.0, 1.8, 1.2, 0.9, 1e-17])).fit(X)).to_dict()
     y = next(layer["encoding"]["y"] for layer in wide["layer"] if layer["mark"]["type"] == "point")
     assert y["scale"]["type"] == "log"
@@ -168,12 +170,15 @@ def test_the_spectrum_beside_its_null():
 def test_a_spectrum_without_a_null_and_a_test_alone():
     model = Components().fit(X)
     drawn = chart(model, "scree")
-    assert_allclose([r["given"] for r in records(drawn, "point")], model.variances_)
-    assert "2 components hold" in head(drawn)[0]
-    SpectrumTest = type("SpectrumTest", (SimpleNamespace,), {})
-    test = SpectrumTest(**vars(null([5.0, 4.0, 1.0], significant=2)))
+    assert_allclose([r["eigenvalue"] for r in records(drawn, "point")], model.variances_)
+    assert "2 components explain" in head(drawn)[0]
+
+    class Spectrum(SimpleNamespace):
+        _charts = ("scree",)
+
+    test = Spectrum(**vars(null([5.0, 4.0, 1.0], significant=2)))
     assert kinds(test) == ["scree"]
-    assert head(chart(test))[0] == "2 of 3 components stand above the noise"
+    assert head(chart(test))[0] == "2 of 3 components are above the noise"
     flat = chart(Components(null=null([0.0, 0.0], significant=0, edges=(0.0, 0.0))).fit(X))
     assert "No component" in head(flat)[0]
 
@@ -191,12 +196,12 @@ def test_a_biplot_has_rows_and_columns():
     ratio = tips / loadings[order]
     assert_allclose(ratio, ratio[0, 0])  # stretched together
     assert (np.abs(tips).max(axis=0) <= 0.9 * np.abs(model.transform(X)).max(axis=0) + 1e-9).all()
-    assert head(drawn)[0].endswith("; length leads the first, width the second")
+    assert head(drawn)[0].endswith("; largest loadings length and width")
     assert {r["name"] for r in records(drawn, "text")} <= set(NAMES)
     alone = chart(model, "biplot")
     assert_allclose([[r["x2"], r["y2"]] for r in records(alone, "rule")], loadings[order])
     one = Components(1).fit(frame)
-    assert "One component holds" in head(chart(one, "biplot", frame))[0]
+    assert "One component explains" in head(chart(one, "biplot", frame))[0]
     wide = np.hstack([X, X + 0.1 * RNG.standard_normal(X.shape), X, X])
     assert "the 12 longest of 16 arrows" in head(chart(Components().fit(wide), "biplot", wide))[1]
     with pytest.raises(ValueError, match="give X too"):
@@ -256,19 +261,19 @@ def test_equations_of_minor_components():
         model.chart(X=plane)
 
 
-def test_the_map_of_a_graph_has_its_clusters_in_colour():
+def test_spectral_embedding_has_clusters_in_colour():
     two = np.vstack([RNG.standard_normal((40, 2)), RNG.standard_normal((30, 2)) + np.array([6.0, 0.0])])
     model = gm.SpectralClustering(2, random_state=0).fit(two)
     assert kinds(model) == ["embedding"]
     drawn = model.chart()
     assert [r["class"] for r in records(drawn, "point")] == [f"cluster {j}" for j in model.labels_]
-    assert head(drawn)[0].startswith("2 clusters by a cut of ")
+    assert head(drawn)[0].startswith("2 clusters with a cut of ")
     weight = np.repeat([1.0, 0.0, 1.0], [40, 5, 25])
     some = gm.SpectralClustering(3, random_state=0).fit(two, sample_weight=weight)
     assert len(records(some.chart(), "point")) == 65
-    assert "the two of 3 dimensions" in head(some.chart())[1]
+    assert "the first two principal directions of 3 eigenvectors" in head(some.chart())[1]
     far = two + np.repeat([[0.0], [99.0]], [40, 30], axis=0)
     apart = gm.SpectralClustering(2, neighbors=9, random_state=0).fit(far)
-    assert head(apart.chart())[0] == "2 clusters, between which the graph has nothing"
+    assert head(apart.chart())[0] == "2 clusters: the connected components of the graph"
     chosen = gm.SpectralClustering("auto", neighbors=9, random_state=0).fit(two)
     assert chosen.chart().to_dict()["title"] == chosen.chart("eigengap").to_dict()["title"]

@@ -10,7 +10,7 @@ import gramian as gm
 from drawings import heading as head
 from drawings import tables
 from gramian.charts import kinds
-from gramian.charts.clusters.dendrogram import MOST_ENDS, Top, clusters_below
+from gramian.charts.clusters.dendrogram import MAX_LEAVES, TreeTop, clusters_below
 
 X, Y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
@@ -42,8 +42,8 @@ def test_elbows_of_a_small_tree_are_scipys():
 
 def test_no_two_elbows_cross():
     model = gm.Agglomerative(3, linkage="single").fit(X)
-    top = Top.of(model.merges_, MOST_ENDS)
-    assert len(top.ends) == MOST_ENDS
+    top = TreeTop.of(model.merges_, MAX_LEAVES)
+    assert len(top.ends) == MAX_LEAVES
     span = {node: (top.place[node], top.place[node]) for node in top.ends}
     for t in range(top.first, 299):
         a, b = (int(node) for node in model.merges_[t, :2])
@@ -51,14 +51,14 @@ def test_no_two_elbows_cross():
         span[300 + t] = (span[a][0], span[b][1])
 
 
-def test_what_is_said_and_left_out():
+def test_title_and_omitted_merges_of_a_large_tree():
     model = gm.Agglomerative("auto").fit(X)
     drawn = model.chart("dendrogram")
-    assert len(elbows(drawn)) == MOST_ENDS - 1
+    assert len(elbows(drawn)) == MAX_LEAVES - 1
     finding, small = head(drawn)
     ratio = model.heights_[-3] / model.heights_[-4]
-    assert finding.startswith(f"4 clusters: the next merge would be {ratio:.2g} times")
-    assert "the top 59 merges of 299" in small
+    assert finding.startswith(f"4 clusters: the next merge is {ratio:.2g} times as high as the last")
+    assert "the last 59 merges of 299" in small
     assert "ward linkage" in small
     cut = [row for table in tables(drawn) for row in table if row.get("text") == "4 clusters"]
     assert_allclose(cut[0]["y"], model.cut_height_)
@@ -71,17 +71,17 @@ def test_colours_are_of_clusters():
     below = clusters_below(model.merges_, model._nodes)
     assert (below[:300] == model.labels_).all()
     assert (below[300:] == -1).sum() == 4
-    assert "split by two means" in head(model.chart())[1]
+    assert "bisecting k-means" in head(model.chart())[1]
     assert "principal" in head(gm.Divisive(2, split="principal").fit(X).chart())[1]
 
 
 def test_ends_of_trees():
     assert head(gm.Agglomerative(1).fit(X).chart())[0] == "All rows are one cluster"
-    assert head(gm.Agglomerative(10).fit(X[:10]).chart())[0] == "No merge is made"
+    assert head(gm.Agglomerative(10).fit(X[:10]).chart())[0] == "Every row is a cluster of its own"
     twice = np.repeat([[0.0], [1.0], [3.0]], 2, axis=0)
-    assert head(gm.Agglomerative(3).fit(twice).chart())[0] == "3 clusters of equal rows"
+    assert head(gm.Agglomerative(3).fit(twice).chart())[0] == "3 clusters of identical rows"
     even = np.arange(6.0)[:, None]
-    assert "hardly higher" in head(gm.Agglomerative(3, linkage="single").fit(even).chart())[0]
+    assert "nearly the same" in head(gm.Agglomerative(3, linkage="single").fit(even).chart())[0]
     with pytest.raises(ValueError, match="one leaf"):
         gm.Agglomerative(1).fit([[1.0]]).chart()
     with pytest.raises(ValueError, match="of the fit alone"):
@@ -89,7 +89,7 @@ def test_ends_of_trees():
     few = gm.Divisive(3, max_leaves=8).fit(X).chart()
     assert len(elbows(few)) == 7
     assert sum(int(row["text"]) for row in tables(few)[-1]) == 300
-    assert "rows of each end" in head(few)[1]
+    assert "labels: number of rows" in head(few)[1]
     weight = np.ones(12)
     weight[3] = 0.0
     some = gm.Agglomerative(2).fit(X[:12], sample_weight=weight).chart()
@@ -121,8 +121,9 @@ def test_eigengap(cut):
 def test_eigengap_of_all_eigenvalues():
     from gramian.charts.clusters.eigengap import _finding
 
-    assert _finding(np.array([0.0, 0.1]), 2, True) == "2 clusters, as many as there are eigenvalues"
-    assert _finding(np.array([0.0, 0.1, 0.4]), 2, False).endswith("4 times as large")
+    assert _finding(np.array([0.0, 0.1]), 2) == "2 clusters, as many as there are eigenvalues"
+    finding = _finding(np.array([0.0, 0.1, 0.4]), 2)
+    assert finding == "2 clusters: largest relative eigengap (4 ×) after 2 eigenvalues"
 
 
 @THEMES

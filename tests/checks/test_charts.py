@@ -149,7 +149,7 @@ def test_every_structure_draws_itself(structure, d):
     spec = check_drawn(one.chart(X=frame, theme="dark"), "dark")
     assert dots(spec) == len(X)
     finding = " ".join(spec["title"]["text"]).replace("\u00a0", " ")
-    assert finding.startswith("The mean log density of 42 rows" if one.density else "Half of 42 rows lie within")
+    assert finding.startswith("The mean log density of 42 rows" if one.density else "Median distance")
     weighted = one.chart("structure", X[:, :d], sample_weight=np.arange(42) % 2)
     assert dots(weighted.to_dict()) == 21
     assert dots(one.chart(X=gm.scan(X[:, :d])).to_dict()) == len(X)
@@ -170,7 +170,7 @@ def test_before_the_fit_there_is_nothing_to_draw(estimator):
         clone(estimator).chart()
 
 
-def test_points_that_are_no_rows_are_said_to_have_no_axes():
+def test_points_without_columns_have_no_cluster_chart():
     words = ["aaaa", "aaab", "cccc", "cccd"]
     model = gm.KMeans(2, kernel=Spectrum(2), random_state=0).fit(words)
     with pytest.raises(ValueError, match=r"no chart of the fit alone; given X it has 'clusters'\."):

@@ -1,4 +1,4 @@
-"""Charts as files that need no network."""
+"""Charts as PNG and HTML files that work offline."""
 
 import json
 from html import escape
@@ -23,13 +23,13 @@ PAGE = """<!DOCTYPE html>
 
 
 def save_png(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
-    """Write a chart as a PNG, `scale` pixels to each of its own."""
+    """Write a chart as a PNG with `scale` pixels per pixel of the chart."""
     chart.save(str(path), format="png", scale_factor=scale)
     return Path(path)
 
 
 def save_html(chart: Any, path: str | Path, *, title: str = "Gramian") -> Path:
-    """Write a chart as a page that holds all it needs: it opens without a network."""
+    """Write a chart as a self-contained HTML page that works offline."""
     import altair as alt
     import vl_convert
 
@@ -40,7 +40,7 @@ def save_html(chart: Any, path: str | Path, *, title: str = "Gramian") -> Path:
         title=escape(title),
         background=spec["config"].get("background", "#ffffff"),
         bundle=bundle(vl_version=version),
-        # A name such as </script> must not end the script that it stands in.
+        # A name such as </script> must not end the script element.
         spec=json.dumps(spec).replace("<", "\\u003c"),
     )
     Path(path).write_text(page, encoding="utf-8")

@@ -1,21 +1,22 @@
-"""How every chart looks, light and dark: colours, type, sizes."""
+"""The themes of all charts, light and dark: colours, fonts, sizes."""
 
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
-
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import NO_BREAK, wrapped
 
 WIDTH = 560
 SIDE = 400  # of square charts
 FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
+MAX_LINE_LENGTH = 92  # of a subtitle
+MAX_FACT_LENGTH = 40  # up to which a fact of a subtitle stays on one line
 LEFT = 52  # room for the labels of a vertical axis, so that charts above each other line up
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of one theme; the palette is told apart by people with any colour vision, and readable as text."""
+    """Colours of one theme; the palette is distinguishable with any colour vision, and readable as text."""
 
     background: str
     ink: str
@@ -33,11 +34,11 @@ class Theme:
         return self.palette[1]
 
     def of_class(self, place: int) -> str:
-        """The colour of a class; they come round again after the last."""
+        """The colour of a class; colours repeat after the last."""
         return self.palette[place % len(self.palette)]
 
     def tint(self, colour: str, strength: float) -> str:
-        """A colour thinned to a strength between 0 (the background) and 1."""
+        """A colour mixed with the background, 0 for the background alone."""
         ends = zip(_parts(self.background), _parts(colour), strict=True)
         return "#" + "".join(f"{round(a + (b - a) * strength):02x}" for a, b in ends)
 
@@ -46,7 +47,7 @@ class Theme:
         return max(self.ink, self.background, key=lambda text: _contrast(text, colour))
 
 
-LOOKS = {
+THEMES = {
     "light": Theme(
         background="#ffffff",
         ink="#1b1f24",
@@ -80,11 +81,18 @@ def _contrast(one: str, other: str) -> float:
     return max(light(one), light(other)) / min(light(one), light(other))
 
 
-def title(text: str, *more: str) -> Any:
-    """A title that says the finding, with the small print under it; empty parts are left out."""
-    # No line begins with the dot between two facts.
-    small = [line for part in more if part for line in wrapped(part.replace(" · ", f"{NO_BREAK}· "), 92)]
-    return alt.TitleParams(wrapped(text, 66), subtitle=small)
+def title(text: str, *subtitles: str) -> Any:
+    """A title with the finding, and subtitles under it; empty ones are left out."""
+    lines = [line for part in subtitles if part for line in wrapped(_facts_unbroken(part), MAX_LINE_LENGTH)]
+    return alt.TitleParams(wrapped(text, 66), subtitle=lines)
+
+
+def _facts_unbroken(text: str) -> str:
+    """Facts between dots, of which no short one is broken over two lines and no line begins with a dot."""
+    facts = text.split(" · ")
+    if len(facts) == 1:
+        return text
+    return f"{NO_BREAK}· ".join(part.replace(" ", NO_BREAK) if len(part) <= MAX_FACT_LENGTH else part for part in facts)
 
 
 def rows(records: list[dict[str, Any]]) -> Any:
@@ -92,15 +100,15 @@ def rows(records: list[dict[str, Any]]) -> Any:
     return {"values": tuple(records)}
 
 
-def finished(parts: list[Any], look: Theme) -> Any:
-    """One chart of one or several, one above the other, in this look."""
+def finished(parts: list[Any], theme: Theme) -> Any:
+    """One chart of one or several, one above the other, in this theme."""
     chart = parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=28)
     axis = {
-        "domainColor": look.faint,
-        "gridColor": look.grid,
-        "tickColor": look.faint,
-        "labelColor": look.muted,
-        "titleColor": look.muted,
+        "domainColor": theme.faint,
+        "gridColor": theme.grid,
+        "tickColor": theme.faint,
+        "labelColor": theme.muted,
+        "titleColor": theme.muted,
         "labelFontSize": 12,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
@@ -113,20 +121,26 @@ def finished(parts: list[Any], look: Theme) -> Any:
     heading = {
         "anchor": "start",
         "frame": "group",
-        "color": look.ink,
+        "color": theme.ink,
         "fontSize": 16,
         "fontWeight": "bold",
         "lineHeight": 20,
-        "subtitleColor": look.muted,
+        "subtitleColor": theme.muted,
         "subtitleFontSize": 12,
         "subtitleLineHeight": 16,
         "subtitlePadding": 6,
         "offset": 22,
         "limit": 0,
     }
-    legend = {"labelColor": look.ink, "labelFontSize": 12, "labelLimit": 0, "titleColor": look.muted, "symbolSize": 70}
+    legend = {
+        "labelColor": theme.ink,
+        "labelFontSize": 12,
+        "labelLimit": 0,
+        "titleColor": theme.muted,
+        "symbolSize": 70,
+    }
     return chart.configure(
-        background=look.background,
+        background=theme.background,
         font=FONT,
         padding=18,
         axis=axis,

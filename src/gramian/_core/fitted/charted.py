@@ -1,7 +1,7 @@
-"""What lets fitted models and results draw themselves."""
+"""`chart()` of fitted models and of results."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,7 +9,9 @@ from gramian._core.fitted.training_rows import remembering
 
 
 class Drawn:
-    """Adds `chart()` to a result."""
+    """Adds `chart()` to a result or a structure, and the charts that are its own."""
+
+    _charts: ClassVar[tuple[str, ...]] = ()  # of an estimator none: its fitted attributes decide
 
     def chart(
         self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
@@ -22,10 +24,10 @@ class Drawn:
             Of the fit alone "coefficients", "path", "scores" or "selection", with a kernel "parts", "fit" or "metric",
             as far as it has them. With X and y of a classifier "roc", "pr", "calibration", "confusion", and "boundary"
             of two features, which needs no y; of a regressor "residuals". Of clusters "clusters", with X also the
-            rows, of a number that was chosen "choice", and with X of a mixture "responsibilities"; of a tree of
-            clusters "dendrogram", of `SpectralClustering` "embedding" and of "auto" "eigengap"; of maps "embedding",
-            with y in colours; of principal components "scree", "biplot", and with X "embedding"; of minor components
-            "equations".
+            rows, of a number that was chosen "choice", and with X of a mixture "responsibilities"; of a hierarchical
+            clustering "dendrogram", of `SpectralClustering` "embedding" and of "auto" "eigengap"; of embeddings
+            "embedding", with y in colours; of principal components "scree", "biplot", and with X "embedding"; of minor
+            components "equations".
             Results of `gm.selection` have one of their own, and `evaluate`'s with y those of its predictions.
         X : array, data frame, sparse matrix or Rows, optional
             Rows to predict; `Rows` bring their target and weights.
@@ -35,7 +37,7 @@ class Drawn:
             Weights are counts.
         theme : "light" or "dark"
         """
-        # Charts stand to the right of everything that draws itself, so they are looked up by name when asked for.
+        # charts are to the right of this room: imported by name when one is drawn
         return import_module("gramian.charts").chart(self, kind, X, y, sample_weight=sample_weight, theme=theme)
 
 

@@ -1,34 +1,43 @@
-"""Eigenvalues of a graph, and the gap after which there are no more clusters."""
+"""The eigenvalues of a graph, and the gap after the number of clusters."""
 
 import re
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import ChartKind, has
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import log_axis
-from gramian.charts.marks.text import Floats, counted, number
+from gramian.charts.marks.text import Floats, counted, number, without_round_off
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 260
-NOTHING = 1e-9
-LEAST = 1e-5  # of the scale: what is nearer to zero is drawn there
+ROUND_OFF = 1e-9  # of the largest distance: eigenvalues of disconnected parts
+MIN_DISTANCE = 1e-5  # of the largest: smaller ones are drawn there
 
 
-def draw(model: Any, look: Theme) -> Any:
-    """How far each eigenvalue is from that of a graph in parts; a rule where the clusters end."""
+def applies(model: Any, data: bool) -> bool:
+    """Applies to spectral clusterings with more eigenvalues than clusters."""
+    return has(model, "cut_value_", "eigenvalues_") and len(model.eigenvalues_) > model.n_clusters_
+
+
+CHART = ChartKind(name="eigengap", of="fit", order=110, applies=applies)
+
+
+def draw(model: Any, theme: Theme) -> Any:
+    """The distance of each eigenvalue from that of a disconnected graph; a rule after the clusters."""
     values = np.asarray(model.eigenvalues_, dtype=np.float64)
     k = model.n_clusters_
     normal = model.cut == "normalized"
-    away = np.maximum(1.0 - values, 0.0) if normal else values
-    floor = max(LEAST * float(away.max()), 1e-300)
-    shown = np.maximum(away, floor)
+    distance = np.maximum(1.0 - values, 0.0) if normal else values
+    floor = max(MIN_DISTANCE * float(distance.max()), 1e-300)
+    shown = np.maximum(distance, floor)
     records = [
         {
             "number": j + 1,
-            "away": float(shown[j]),
+            "distance": float(shown[j]),
             "eigenvalue": float(values[j]),
-            "part": "clusters" if j < k else "the rest",
+            "part": "clusters" if j < k else "other",
         }
         for j in range(len(values))
     ]
@@ -39,15 +48,15 @@ def draw(model: Any, look: Theme) -> Any:
     )
     low, high = float(shown.min()), float(shown.max())
     low, high = low / 1.5, high * 1.5
-    words = "1 − eigenvalue" if normal else "eigenvalue of D − K"
+    axis_title = "1 − eigenvalue" if normal else "eigenvalue of D − K"
     y = alt.Y(
-        "away:Q",
+        "distance:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=log_axis(words, low, high, most=7, minExtent=LEFT),
+        axis=log_axis(axis_title, low, high, max_ticks=7, minExtent=LEFT),
     )
     colour = alt.Color(
         "part:N",
-        scale=alt.Scale(domain=["clusters", "the rest"], range=[look.accent, look.muted]),
+        scale=alt.Scale(domain=["clusters", "other"], range=[theme.accent, theme.muted]),
         legend=None,
     )
     base = alt.Chart(rows(records)).encode(x=x, y=y, color=colour)
@@ -59,32 +68,33 @@ def draw(model: Any, look: Theme) -> Any:
     if k < len(values):
         gap = alt.Chart(rows([{"number": k + 0.5, "text": counted(k, "cluster")}])).encode(x=x)
         right = k + 0.5 < 0.7 * len(values)
-        word = gap.mark_text(
-            align="left" if right else "right", baseline="top", dx=6 if right else -6, fontSize=12, color=look.ink
+        label = gap.mark_text(
+            align="left" if right else "right", baseline="top", dx=6 if right else -6, fontSize=12, color=theme.ink
         )
         layers += [
-            gap.mark_rule(color=look.ink, strokeDash=[5, 4], strokeWidth=1.2),
-            word.encode(y=alt.value(4), text="text:N"),
+            gap.mark_rule(color=theme.ink, strokeDash=[5, 4], strokeWidth=1.2),
+            label.encode(y=alt.value(4), text="text:N"),
         ]
-    notes = [f"those below {number(floor, 2)} are drawn there"] if (away < floor).any() else []
+    notes = [f"values below {number(floor, 2)} are drawn at {number(floor, 2)}"] if (distance < floor).any() else []
     cut = "normalised" if normal else "ratio"
     graph = f"{model.neighbors} neighbours" if model.neighbors is not None else _short(model.kernel_)
-    facts = [type(model).__name__, graph, f"{cut} cut {number(model.cut_value_)}"]
-    facts.append(f"no cut is below {number(model.bound_)}")
+    scale = float(np.abs(values).max())
+    facts = [type(model).__name__, graph, f"{cut} cut {number(without_round_off(model.cut_value_, scale))}"]
+    facts.append(f"lower bound of any cut {number(without_round_off(model.bound_, scale))}")
     return alt.layer(*layers).properties(
-        width=WIDTH, height=HEIGHT, title=title(_finding(away, k, normal), " · ".join(facts), "; ".join(notes))
+        width=WIDTH, height=HEIGHT, title=title(_finding(distance, k), " · ".join(facts), "; ".join(notes))
     )
 
 
-def _finding(away: Floats, k: int, normal: bool) -> str:
-    if k >= len(away):
+def _finding(distance: Floats, k: int) -> str:
+    if k >= len(distance):
         return f"{counted(k, 'cluster')}, as many as there are eigenvalues"
-    if away[k - 1] <= NOTHING * away.max():
-        return f"{counted(k, 'cluster')} are parts of the graph, with nothing between them"
-    how = "as far from 1" if normal else "as large"
-    return f"{counted(k, 'cluster')}: the next eigenvalue is {number(float(away[k] / away[k - 1]), 2)} times {how}"
+    if distance[k - 1] <= ROUND_OFF * distance.max():
+        return f"{counted(k, 'cluster')}: the connected components of the graph"
+    ratio = number(float(distance[k] / distance[k - 1]), 2)
+    return f"{counted(k, 'cluster')}: largest relative eigengap ({ratio} ×) after {counted(k, 'eigenvalue')}"
 
 
 def _short(kernel: Any) -> str:
-    """The expression, its numbers with four digits."""
-    return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found.group()):.4g}", repr(kernel))
+    """The expression of a kernel, its numbers with four digits."""
+    return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda match: f"{float(match.group()):.4g}", repr(kernel))

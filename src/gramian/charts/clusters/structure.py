@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import ChartKind, declared
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import layers_of, outlines
 from gramian.charts.marks.points import weighted_quantile
 from gramian.charts.marks.projection_plane import LONGEST, View, complete, draw_alone
@@ -14,6 +15,9 @@ from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows, scan
 
 MAX_NUMBERS = 4  # of a fitted quantity in the subtitle
+CHART = ChartKind(
+    name="structure", of="rows", order=0, applies=declared("structure"), order_with_data=40, target="none"
+)
 
 
 def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
@@ -45,7 +49,7 @@ def _finding(model: Any, away: Floats, weight: Floats) -> str:
     if model.density:
         return f"The mean log density of {total} is {number(float(np.average(away[there], weights=weight[there])))}"
     half = float(weighted_quantile(away[there], np.array([0.5]), weight[there])[0])
-    return f"Half of {total} lie within {number(half, 2)} of the {model.noun[0]}"
+    return f"Median distance {number(half, 2)} of {total} to the {model.noun[0]}"
 
 
 def _facts(model: Any) -> str:

@@ -1,1 +1,1 @@
-"""Charts of maps."""
+"""Charts of embeddings."""

@@ -1,1 +1,1 @@
-"""Axes, dots, outlines and words that charts are made of."""
+"""Axes, dots, outlines and text of charts."""

@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import Floats, tick_format, tick_text, ticks
 from gramian.charts.theme import LEFT, WIDTH, rows
 
 TITLE = "← stronger penalty\u2003·\u2003alpha\u2003·\u2003weaker penalty →"
-FEW_STEPS = 60
+MAX_LINEAR_STEPS = 60
 
 
 @dataclass(frozen=True)
 class AlphaAxis:
-    """Where each alpha stands; alpha = 0 has a place of its own, a decade beyond the weakest."""
+    """A logarithmic axis of alpha; alpha = 0 is drawn a decade beyond the smallest positive one."""
 
     low: float
     high: float
@@ -40,40 +40,42 @@ class AlphaAxis:
         return float((np.log(self.high) - np.log(at)) / (np.log(self.high) - np.log(self.low)))
 
     def encoding(self, width: int = WIDTH) -> Any:
-        shown = ticks(self.low if self.zero is None else self.zero * 10.0, self.high, most=width // 60)
-        words = {tick: tick_text(tick) for tick in shown}
+        shown = ticks(self.low if self.zero is None else self.zero * 10.0, self.high, max_ticks=width // 60)
+        texts = {tick: tick_text(tick) for tick in shown}
         if self.zero is not None:
-            words[self.zero] = "0"
+            texts[self.zero] = "0"
         return alt.X(
             "alpha:Q",
             scale=alt.Scale(type="log", domain=[self.low, self.high], reverse=True, nice=False),
-            axis=alt.Axis(title=self.title, grid=False, **_worded(words)),
+            axis=alt.Axis(title=self.title, grid=False, **_tick_texts(texts)),
         )
 
     def rule(
         self, alpha: float, text: str, colour: str, *, side: str = "auto", dashed: bool = False, width: int = WIDTH
     ) -> Any:
-        """A vertical line at an alpha, with a word above it: on its left or right side, or where there is room."""
+        """A vertical line at an alpha with a label above it, on its left or right side or where there is room."""
         share = self.share(alpha)
         if side == "auto":
             side = "right" if share > 0.75 else "left" if share < 0.25 else "center"
         at = float(self.place(np.array([alpha]))[0])
         base = alt.Chart(rows([{"alpha": at, "text": text}])).encode(x=self.encoding(width))
         line = base.mark_rule(color=colour, strokeWidth=1.5, strokeDash=[4, 4] if dashed else [1, 0])
-        word = base.mark_text(
+        label = base.mark_text(
             align=side, baseline="bottom", dx={"left": -1, "right": 1, "center": 0}[side], color=colour, fontSize=12
         ).encode(y=alt.value(-5), text="text:N")
-        return line + word
+        return line + label
 
 
-def log_axis(title: str | None, low: float, high: float, *, most: int = 9, **more: Any) -> Any:
+def log_axis(title: str | None, low: float, high: float, *, max_ticks: int = 9, **options: Any) -> Any:
     """An axis of a logarithmic scale, its ticks round numbers that are written shortly."""
-    return alt.Axis(title=title, **_worded({tick: tick_text(tick) for tick in ticks(low, high, most)}), **more)
+    return alt.Axis(
+        title=title, **_tick_texts({tick: tick_text(tick) for tick in ticks(low, high, max_ticks)}), **options
+    )
 
 
 def step_encoding(last: int, title: str, field: str = "step", width: int = WIDTH) -> Any:
     """A horizontal axis of iterations from 0: linear where they are few, else logarithmic from 1 on."""
-    if last <= FEW_STEPS:
+    if last <= MAX_LINEAR_STEPS:
         axis = alt.Axis(title=title, tickMinStep=1, format="d", grid=False, tickCount=width // 60)
         return alt.X(f"{field}:Q", scale=alt.Scale(domain=[0, max(last, 1)], nice=False), axis=axis)
     values = [0, *(10**power for power in range(len(str(last))))]
@@ -83,16 +85,16 @@ def step_encoding(last: int, title: str, field: str = "step", width: int = WIDTH
     return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
 
-def _worded(words: dict[float, str]) -> dict[str, Any]:
-    """Ticks at these places with these words."""
-    tests = " : ".join(f"abs(datum.value / {tick!r} - 1) < 1e-9 ? '{text}'" for tick, text in words.items())
-    return {"values": list(words), "labelExpr": f"{tests} : ''"}
+def _tick_texts(texts: dict[float, str]) -> dict[str, Any]:
+    """Ticks at these values with these labels."""
+    tests = " : ".join(f"abs(datum.value / {tick!r} - 1) < 1e-9 ? '{text}'" for tick, text in texts.items())
+    return {"values": list(texts), "labelExpr": f"{tests} : ''"}
 
 
-def linear_axis(title: str | None, low: float, high: float, **more: Any) -> Any:
+def linear_axis(title: str | None, low: float, high: float, **options: Any) -> Any:
     """An axis whose ticks are as short as its range allows."""
     zero = "datum.value === 0 ? '0' : datum.label"  # not 0e+0
-    return alt.Axis(title=title, format=tick_format(low, high), labelExpr=zero, **more)
+    return alt.Axis(title=title, format=tick_format(low, high), labelExpr=zero, **options)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Lines of one level through a grid of numbers, and grids made finer."""
+"""Contour lines of a grid of numbers (marching squares), and interpolation of grids."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,10 +8,10 @@ Ints = NDArray[np.int64]
 
 
 def contours(x: Floats, y: Floats, Z: Floats, level: float = 0.0) -> list[Floats]:
-    """Where the numbers Z (y × x) pass through a level, as polylines (m, 2); closed ones end where they begin.
+    """The contour lines of Z (y × x) at a level by marching squares, as polylines (m, 2), closed ones to their start.
 
-    Each cell of the grid is crossed by straight pieces, whose ends lie on its edges by linear interpolation; where all
-    four edges are crossed, the mean of the corners says which belong together.
+    Each cell has straight segments between its edges, by linear interpolation; where all four edges are crossed, the
+    mean of the corners decides which ends are joined.
 
     >>> lines = contours(np.arange(3.0), np.arange(2.0), np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]), 0.5)
     >>> [line.tolist() for line in lines]
@@ -53,24 +53,24 @@ def _inside(share: float) -> float:
 
 
 def _chains(next_to: dict[int, list[int]]) -> list[list[int]]:
-    """Neighbours joined to chains: first those with ends, then rings."""
-    left = {edge: list(others) for edge, others in next_to.items()}
-    found = []
+    """Neighbours joined to chains: first open ones, then rings."""
+    unused = {edge: list(others) for edge, others in next_to.items()}
+    chains = []
     for ends in (True, False):
-        for start in list(left):
-            while left[start] and (len(left[start]) == 1 or not ends):
+        for start in list(unused):
+            while unused[start] and (len(unused[start]) == 1 or not ends):
                 chain, at = [start], start
-                while left[at]:
-                    to = left[at].pop()
-                    left[to].remove(at)
+                while unused[at]:
+                    to = unused[at].pop()
+                    unused[to].remove(at)
                     chain.append(to)
                     at = to
-                found.append(chain)
-    return found
+                chains.append(chain)
+    return chains
 
 
 def simplified(line: Floats, tolerance: float) -> Floats:
-    """The polyline without the points that lie within a tolerance of the straight way (Douglas and Peucker).
+    """The polyline without points within a tolerance of straight segments (Douglas and Peucker).
 
     >>> simplified(np.array([[0.0, 0.0], [1.0, 0.001], [2.0, 0.0]]), 0.01).tolist()
     [[0.0, 0.0], [2.0, 0.0]]
@@ -83,11 +83,12 @@ def simplified(line: Floats, tolerance: float) -> Floats:
         inner = line[first + 1 : last]
         if not len(inner):
             continue
-        way, off = line[last] - line[first], inner - line[first]
-        length = float(np.hypot(*way))
-        far = np.abs(off @ np.array([-way[1], way[0]])) / length if length > 0 else np.hypot(*off.T)
-        worst = int(far.argmax())
-        if far[worst] > tolerance:
+        segment, offset = line[last] - line[first], inner - line[first]
+        length = float(np.hypot(*segment))
+        normal = np.array([-segment[1], segment[0]])
+        distance = np.abs(offset @ normal) / length if length > 0 else np.hypot(*offset.T)
+        worst = int(distance.argmax())
+        if distance[worst] > tolerance:
             middle = first + 1 + worst
             keep[middle] = True
             parts += [(first, middle), (middle, last)]
@@ -95,15 +96,16 @@ def simplified(line: Floats, tolerance: float) -> Floats:
 
 
 def finer(Z: Floats, height: int, width: int) -> Floats:
-    """A grid (rows, columns, …) read at height × width places by linear interpolation, its corners staying corners.
+    """A grid (rows, columns, …) at height × width points by linear interpolation between its corners.
 
     >>> finer(np.array([[0.0, 2.0]]), 1, 5)
     array([[0. , 0.5, 1. , 1.5, 2. ]])
     """
-    found = np.tensordot(_between(Z.shape[0], height), Z, axes=(1, 0))
-    return np.moveaxis(np.tensordot(_between(Z.shape[1], width), found, axes=(1, 1)), 0, 1)
+    tall = np.tensordot(_interpolation(Z.shape[0], height), Z, axes=(1, 0))
+    return np.moveaxis(np.tensordot(_interpolation(Z.shape[1], width), tall, axes=(1, 1)), 0, 1)
 
 
-def _between(count: int, places: int) -> Floats:
-    at = np.linspace(0.0, count - 1.0, places)
+def _interpolation(count: int, n_points: int) -> Floats:
+    """The matrix (n_points, count) of linear interpolation."""
+    at = np.linspace(0.0, count - 1.0, n_points)
     return np.maximum(1.0 - np.abs(at[:, None] - np.arange(count)), 0.0)

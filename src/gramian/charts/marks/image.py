@@ -1,4 +1,4 @@
-"""A small picture inside a chart: one mark where thousands of squares would be needed."""
+"""A PNG image inside a chart: one mark instead of thousands of squares."""
 
 import struct
 import zlib
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def png(places: NDArray[np.uint8], colours: list[str]) -> str:
-    """A PNG as a data URL: the colour of each pixel by its place in a list of at most 256.
+def png(indices: NDArray[np.uint8], colours: list[str]) -> str:
+    """A PNG as a data URL: the colour of each pixel by its index in a list of at most 256.
 
     >>> png(np.zeros((2, 2), dtype=np.uint8), ["#ffffff"])[:26]
     'data:image/png;base64,iVBO'
     """
-    height, width = places.shape
+    height, width = indices.shape
     table = b"".join(bytes.fromhex(colour[1:]) for colour in colours)
     lines = np.zeros((height, width + 1), dtype=np.uint8)  # each line begins with its filter, 0 for none
-    lines[:, 1:] = places
+    lines[:, 1:] = indices
     body = b"\x89PNG\r\n\x1a\n" + b"".join(
         [
             _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import curves
 from gramian.charts.marks.text import Floats
 from gramian.charts.theme import Theme, rows

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import Outline, are_hyperplanes, directions, layers_of, outlines
 from gramian.charts.marks.scatter import HEIGHT, STRIP, Ints, axes, beside, haloed, strip_window, window
 from gramian.charts.marks.text import Floats, feature_names, labels

@@ -1,37 +1,38 @@
-"""Rows as dots of a plane: their reading, their window, and their colours by class, by cluster or by a number."""
+"""Scatter plots: reading rows, the window, and colours by class, by cluster or by a number."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.points import some
-from gramian.charts.marks.text import Floats, counted, labels
+from gramian.charts.marks.points import dot_size, sample
+from gramian.charts.marks.text import Floats, labels, shown_text
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows
 from gramian.rows import Rows, scan
 
 Ints = NDArray[np.int64]
 HEIGHT = 400
 STRIP = 130  # the height of a chart of one axis
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 PAD = 0.06
-UNLIKE = 5.0  # spreads that differ by more are not drawn in equal units
-SHAPES = ("circle", "triangle-up", "square")  # of classes whose colours have come round
-LETTER, SYMBOL = 7, 26  # pixels of a legend
-MOST_CLASSES = 20  # whole numbers that differ in more values are numbers, not classes
+MAX_ASPECT = 3.0  # of the ranges of both axes, up to which they have equal units
+SHAPES = ("circle", "triangle-up", "square")  # of classes whose colours repeat
+LETTER_WIDTH, SYMBOL_WIDTH = 7, 26  # pixels of a legend
+MAX_CLASSES = 20  # distinct integers up to which a target has classes
 
 
 @dataclass(frozen=True, eq=False)
 class Colours:
-    """What colours the dots: classes by their places, or a number; neither for dots of one colour.
+    """The colours of dots: classes by their indices, or a number; neither for dots of one colour.
 
-    `short` are names to be written among the dots wherever colours come round again.
+    `short` are names to be written among the dots where colours repeat.
     """
 
     names: list[str]
@@ -42,54 +43,54 @@ class Colours:
 
 def table(X: Any, *, missing: bool = False) -> Floats:
     """All rows as numbers; with `missing` some may be NaN."""
-    given = X if isinstance(X, Rows) else scan(X)
+    source = X if isinstance(X, Rows) else scan(X)
     if not missing:
-        given.refuse_nonfinite()
-    found = given.sum(lambda block: [block.X.toarray() if sp.issparse(block.X) else block.X])
-    return np.concatenate(found).astype(np.float64)
+        source.refuse_nonfinite()
+    blocks = source.sum(lambda block: [block.X.toarray() if sp.issparse(block.X) else block.X])
+    return np.concatenate(blocks).astype(np.float64)
 
 
-def answered(method: Any, X: Any, **more: Any) -> Any:
-    """What a method of a model says of rows; those of `Rows` are given as an array, which every model takes."""
+def answered(method: Any, X: Any, **options: Any) -> Any:
+    """The result of a method of a model for rows; `Rows` are passed as an array, which every model accepts."""
     if not isinstance(X, Rows):
-        return np.asarray(method(X, **more))
+        return np.asarray(method(X, **options))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return np.asarray(method(X.collect().X, **more))
+        return np.asarray(method(X.collect().X, **options))
 
 
 def colours_of(y: Any, n: int) -> Colours:
-    """Of a target: classes where it is words or few whole numbers, else a number."""
+    """Colours of a target: classes where it has strings or few distinct integers, else a number."""
     if y is None:
         return Colours([])
     native = nw.from_native(y, pass_through=True, allow_series=True, series_only=True)
-    found = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else y)
-    found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
-    if found.shape != (n,):
-        raise ValueError(f"y has shape {found.shape}; the rows to be coloured are {n}: give one label or number each.")
-    if found.dtype.kind in "fiu":
-        values = found.astype(np.float64)
+    target = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else y)
+    target = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    if target.shape != (n,):
+        raise ValueError(f"y has shape {target.shape}; the rows to be coloured are {n}: give one label or number each.")
+    if target.dtype.kind in "fiu":
+        values = target.astype(np.float64)
         if not np.isfinite(values).all():
             raise ValueError(f"y is missing or infinite at row {int((~np.isfinite(values)).argmax())}: drop such rows.")
-        if (values != np.round(values)).any() or len(np.unique(values)) > MOST_CLASSES:
+        if (values != np.round(values)).any() or len(np.unique(values)) > MAX_CLASSES:
             return Colours([], None, values)
-    kept, places = np.unique(found.astype(str) if found.dtype.kind == "O" else found, return_inverse=True)
-    return Colours(labels(kept.tolist()), places.reshape(-1))
+    classes, places = np.unique(target.astype(str) if target.dtype.kind == "O" else target, return_inverse=True)
+    return Colours(labels(classes.tolist()), places.reshape(-1))
 
 
 def clusters_of(labels: Ints, k: int) -> Colours:
-    """Of clusters 0 … k − 1."""
+    """Colours of clusters 0 … k − 1."""
     return Colours([f"cluster {j}" for j in range(k)], labels, None, [str(j) for j in range(k)])
 
 
 def window(points: Floats, *, equal: bool, pad: float = PAD) -> Floats:
-    """(low, high) of each axis around the points; in equal units where they spread alike."""
+    """(low, high) of each axis around the points; in equal units where their ranges are similar."""
     low, high = points.min(axis=0), points.max(axis=0)
     gap = pad * (high - low)
     gap = np.where(gap > 0, gap, np.where(high > low, 0.0, max(float((high - low).max()), 1.0) * 0.5))
     ends = np.column_stack([low - gap, high + gap])
     size = np.ptp(ends, axis=1)
-    if equal and size.max() <= UNLIKE * size.min():
+    if equal and size.max() <= MAX_ASPECT * size.min():
         unit = max(size[0] / WIDTH, size[1] / HEIGHT)
         middle, half = ends.mean(axis=1), 0.5 * unit * np.array([WIDTH, HEIGHT])
         ends = np.column_stack([middle - half, middle + half])
@@ -97,7 +98,7 @@ def window(points: Floats, *, equal: bool, pad: float = PAD) -> Floats:
 
 
 def beside(x: Floats) -> Floats:
-    """Points of one axis in a plane, at heights between −½ and ½ that mean nothing, so that equal ones are seen."""
+    """Points of one axis with jittered heights between −½ and ½, so that equal ones are visible."""
     heights = np.arange(len(x)) * 0.618034 % 1.0 - 0.5
     return np.column_stack([x, heights])
 
@@ -107,21 +108,21 @@ def strip_window(x: Floats, high: float = 0.8) -> Floats:
     return np.vstack([window(np.column_stack([x, x]), equal=False)[0], [-0.8, high]])
 
 
-def axes(names: list[str | None], ends: Floats, *, bare: bool = False) -> tuple[Any, Any]:
-    """Both axes over a window, or one if the second has no name; bare without numbers, where these mean nothing."""
-    found = []
+def axes(names: Sequence[str | None], ends: Floats, *, bare: bool = False) -> tuple[Any, Any]:
+    """Both axes over a window, or one if the second has no name; bare without ticks, where these have no meaning."""
+    encodings = []
     for kind, field, name, (low, high) in ((alt.X, "x", names[0], ends[0]), (alt.Y, "y", names[1], ends[1])):
-        more: dict[str, Any] = {"minExtent": LEFT} if field == "y" and not bare else {}
-        more |= {"labels": False, "ticks": False} if bare else {}
-        lone = field == "y" and name is None and not bare
-        found.append(
+        options: dict[str, Any] = {"minExtent": LEFT} if field == "y" and not bare else {}
+        options |= {"labels": False, "ticks": False} if bare else {}
+        hidden = field == "y" and name is None and not bare
+        encodings.append(
             kind(
                 f"{field}:Q",
                 scale=alt.Scale(domain=[float(low), float(high)], nice=False, zero=False),
-                axis=None if lone else linear_axis(name, float(low), float(high), grid=False, tickCount=7, **more),
+                axis=None if hidden else linear_axis(name, float(low), float(high), grid=False, tickCount=7, **options),
             )
         )
-    return found[0], found[1]
+    return encodings[0], encodings[1]
 
 
 def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
@@ -135,34 +136,33 @@ def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
 
 
 def dots(
-    points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Theme, notes: list[str], title: str = ""
+    points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], theme: Theme, notes: list[str], title: str = ""
 ) -> list[Any]:
     """The rows, and a legend of their colours where these are few."""
-    shown = kept[some(len(kept), MOST_POINTS)]
-    if len(shown) < len(kept):
-        notes.append(f"{len(shown):,} of {counted(len(kept), 'row')} are shown, drawn at random")
+    shown = kept[sample(len(kept), MAX_POINTS)]
+    notes += shown_text(len(shown), len(kept))
     x, y = axes
     records: list[dict[str, Any]] = [{"x": float(points[i, 0]), "y": float(points[i, 1]), "row": int(i)} for i in shown]
     tooltip = [alt.Tooltip("row:Q", title="row")]
-    few = len(colours.names) <= len(SHAPES) * len(look.palette)
+    with_legend = len(colours.names) <= len(SHAPES) * len(theme.palette)
     shape: Any = alt.value("circle")
     if colours.places is not None:
         for record, i in zip(records, shown, strict=True):
             record["class"] = colours.names[colours.places[i]]
-        scale = alt.Scale(domain=colours.names, range=[look.of_class(j) for j in range(len(colours.names))])
-        k, round_of = len(colours.names), len(look.palette)
+        scale = alt.Scale(domain=colours.names, range=[theme.of_class(j) for j in range(len(colours.names))])
+        k, n_colours = len(colours.names), len(theme.palette)
         longest = max(map(len, colours.names))
-        columns = max(1, min(k, round_of, WIDTH // (LETTER * longest + SYMBOL)))
+        columns = max(1, min(k, n_colours, WIDTH // (LETTER_WIDTH * longest + SYMBOL_WIDTH)))
         legend = alt.Legend(title=None, orient="top", offset=4, symbolOpacity=1, columns=columns)
-        colour: Any = alt.Color("class:N", scale=scale, legend=legend if few else None)
-        if k > round_of and few:
-            forms = [SHAPES[j // round_of] for j in range(k)]
-            shape = alt.Shape("class:N", scale=alt.Scale(domain=colours.names, range=forms), legend=legend)
+        colour: Any = alt.Color("class:N", scale=scale, legend=legend if with_legend else None)
+        if k > n_colours and with_legend:
+            shapes = [SHAPES[j // n_colours] for j in range(k)]
+            shape = alt.Shape("class:N", scale=alt.Scale(domain=colours.names, range=shapes), legend=legend)
         tooltip.append(alt.Tooltip("class:N", title=title or "class"))
     elif colours.values is not None:
         for record, i in zip(records, shown, strict=True):
             record["value"] = float(colours.values[i])
-        ramp = [look.tint(look.second, 0.9), look.tint(look.muted, 0.75), look.tint(look.accent, 1.0)]
+        ramp = [theme.tint(theme.second, 0.9), theme.tint(theme.muted, 0.75), theme.tint(theme.accent, 1.0)]
         legend = alt.Legend(title=title or "y", orient="top", offset=4, gradientLength=180, gradientThickness=8)
         ends = [float(colours.values.min()), float(colours.values.max())]
         ends = ends if ends[0] < ends[1] else [ends[0] - 0.5, ends[1] + 0.5]
@@ -170,36 +170,35 @@ def dots(
         colour = alt.Color("value:Q", scale=alt.Scale(domain=[ends[0], middle, ends[1]], range=ramp), legend=legend)
         tooltip.append(alt.Tooltip("value:Q", title=title or "y", format=".4~g"))
     else:
-        colour = alt.value(look.accent)
-    size = 42 if len(shown) <= 300 else 26 if len(shown) <= 1000 else 14
+        colour = alt.value(theme.accent)
     base = alt.Chart(rows(records)).mark_point(
-        filled=True, size=size, opacity=0.85, stroke=look.background, strokeWidth=0.6
+        filled=True, size=dot_size(len(shown)), opacity=0.85, stroke=theme.background, strokeWidth=0.6
     )
     return [base.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
 
 
-def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], look: Theme) -> list[Any]:
-    """The name of each class at the row nearest to the middle of its rows, where colours alone do not tell."""
+def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], theme: Theme) -> list[Any]:
+    """The name of each class at the row nearest to its median, where colours are not distinct."""
     names = colours.names if colours.short is None else colours.short
-    most = len(look.palette) * (len(SHAPES) if colours.short is None else 1)
-    if colours.places is None or len(names) <= most:
+    max_distinct = len(theme.palette) * (len(SHAPES) if colours.short is None else 1)
+    if colours.places is None or len(names) <= max_distinct:
         return []
-    where = []
+    marks = []
     for place, name in enumerate(names):
         own = kept[colours.places[kept] == place]
         if len(own):
             middle = np.median(points[own], axis=0)
-            near = points[own[((points[own] - middle) ** 2).sum(axis=1).argmin()]]
-            where.append({"x": float(near[0]), "y": float(near[1]), "class": name})
-    base = alt.Chart(rows(where)).encode(x=axes[0], y=axes[1], text="class:N")
-    aside = {} if colours.short is None else {"dx": 9, "dy": -9}
-    return haloed(base, look, fontSize=12, fontWeight="bold", **aside)
+            nearest = points[own[((points[own] - middle) ** 2).sum(axis=1).argmin()]]
+            marks.append({"x": float(nearest[0]), "y": float(nearest[1]), "class": name})
+    base = alt.Chart(rows(marks)).encode(x=axes[0], y=axes[1], text="class:N")
+    offset = {} if colours.short is None else {"dx": 9, "dy": -9}
+    return haloed(base, theme, fontSize=12, fontWeight="bold", **offset)
 
 
-def haloed(base: Any, look: Theme, **style: Any) -> list[Any]:
-    """Words that are read over anything."""
-    under = base.mark_text(stroke=look.background, strokeWidth=3.5, color=look.background, **style)
-    return [under, base.mark_text(color=look.ink, **style)]
+def haloed(base: Any, theme: Theme, **style: Any) -> list[Any]:
+    """Text with a halo in the colour of the background."""
+    under = base.mark_text(stroke=theme.background, strokeWidth=3.5, color=theme.background, **style)
+    return [under, base.mark_text(color=theme.ink, **style)]
 
 
 def curves(lines: list[Floats], axes: tuple[Any, Any], colours: list[str], **style: Any) -> Any:

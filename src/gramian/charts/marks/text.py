@@ -1,4 +1,4 @@
-"""Words and numbers as charts show them: names made safe, numbers short, ticks of a logarithmic axis."""
+"""Text on charts: names without control characters, short numbers, percentages, ticks of a logarithmic axis."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-LONGEST_NAME = 30
+MAX_NAME_LENGTH = 30
+ROUND_OFF = 1e-9  # relative
 NO_BREAK = "\u00a0"  # a space at which no line ends
-_JOINER = "\u200d"  # holds emoji together, though Python does not call it printable
+_JOINER = "\u200d"  # the zero-width joiner of emoji, which str.isprintable rejects
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -30,24 +31,24 @@ def feature_names(model: Any) -> list[str]:
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [plain(name) for name in names]
 
 
-def labels(names: Iterable[object], longest: int = LONGEST_NAME) -> list[str]:
+def labels(names: Iterable[object], max_length: int = MAX_NAME_LENGTH) -> list[str]:
     """Names cut to a length that an axis has room for, and still different from each other.
 
     >>> labels(["a", "a", "b" * 40])
     ['a', 'a #2', 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbb…']
     """
-    taken: set[str] = set()
-    found = []
+    used_labels: set[str] = set()
+    unique = []
     for name in names:
         text = plain(name)
-        short = text if len(text) <= longest else text[: longest - 1] + "…"
+        short = text if len(text) <= max_length else text[: max_length - 1] + "…"
         label, count = short, 1
-        while label in taken:
+        while label in used_labels:
             count += 1
             label = f"{short} #{count}"
-        taken.add(label)
-        found.append(label)
-    return found
+        used_labels.add(label)
+        unique.append(label)
+    return unique
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -70,6 +71,15 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def without_round_off(value: float, scale: float) -> float:
+    """The value, or 0 where it is round-off beside quantities of this scale.
+
+    >>> without_round_off(-4.5e-13, 1.0), without_round_off(-4.5e-13, 1e-12)
+    (0.0, -4.5e-13)
+    """
+    return 0.0 if abs(value) <= ROUND_OFF * scale else float(value)
+
+
 def share(value: float) -> str:
     """A number from 0 to 1 with three digits, and more where it would be rounded to 1.
 
@@ -80,7 +90,7 @@ def share(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share as a percentage, on one line; what is not all, or not nothing, is not said to be.
+    """A share as a percentage, on one line; only 0 and 1 themselves are written as 0 % and 100 %.
 
     >>> [percent(value).replace(NO_BREAK, " ") for value in (0.9652, 0.99996, 0.00004, 1.0)]
     ['96.5 %', 'over 99.9 %', 'under 0.1 %', '100 %']
@@ -89,8 +99,26 @@ def percent(value: float) -> str:
     return ("under 0.1" if 0.0 < value < 0.0005 else text) + NO_BREAK + "%"
 
 
+def percent_interval(low: float, high: float, level: float = 0.95) -> str:
+    """The ends of an interval of a share, as subtitles have them.
+
+    >>> percent_interval(0.81234, 0.9).replace(NO_BREAK, " ")
+    '95 % interval 81.2 % to 90 %'
+    """
+    return f"{100 * level:g} % interval {percent(low)} to {percent(high)}".replace(" ", NO_BREAK)
+
+
+def shown_text(shown: int, n: float, noun: str = "row") -> list[str]:
+    """A note that a random sample is drawn; none where everything is.
+
+    >>> shown_text(2000, 3000), shown_text(10, 10)
+    (['2,000 of 3,000 rows are shown, drawn at random'], [])
+    """
+    return [f"{shown:,} of {counted(n, noun)} are shown, drawn at random"] if shown < n else []
+
+
 def interval_text(low: float, high: float, level: float = 0.95) -> str:
-    """The ends of an interval, as small print has them.
+    """The ends of an interval, as subtitles have them.
 
     >>> interval_text(0.81234, 0.9).replace(NO_BREAK, " ")
     '95 % interval 0.812 to 0.9'
@@ -99,13 +127,13 @@ def interval_text(low: float, high: float, level: float = 0.95) -> str:
     return f"{100 * level:g} % interval {ends}".replace(" ", NO_BREAK)
 
 
-def counted(count: float, one: str, more: str = "") -> str:
+def counted(count: float, singular: str, plural: str = "") -> str:
     """A count with its noun.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(2, "class", "classes")
     ('1 row', '1,200 rows', '2 classes')
     """
-    return f"{count:,.10g} {one if count == 1 else more or one + 's'}"
+    return f"{count:,.10g} {singular if count == 1 else plural or singular + 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -118,7 +146,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def used(count: int, of: int, clearly: str = "") -> str:
-    """How many of the coefficients are not zero, as a sentence; with `clearly=" clearly"` how sure that is.
+    """How many coefficients are not zero, as a sentence; with `clearly=" clearly"` by their intervals.
 
     >>> used(2, 3), used(0, 3), used(1, 1, " clearly")
     ('2 of 3 coefficients are not zero', 'Every coefficient is zero', 'The one coefficient is clearly not zero')
@@ -140,14 +168,14 @@ def wrapped(text: str, width: int) -> list[str]:
     """
     lines = textwrap.wrap(text, width) or [""]
     for narrower in range(width - 1, len(text) // len(lines), -1):
-        found = textwrap.wrap(text, narrower)
-        if len(found) > len(lines):
+        narrow_lines = textwrap.wrap(text, narrower)
+        if len(narrow_lines) > len(lines):
             break
-        lines = found or lines
+        lines = narrow_lines or lines
     return lines
 
 
-def ticks(low: float, high: float, most: int = 9) -> list[float]:
+def ticks(low: float, high: float, max_ticks: int = 9) -> list[float]:
     """Round numbers between two positive ones: powers of ten, or finer where there are few of these.
 
     >>> ticks(0.03, 40.0), ticks(1.0, 4.0)
@@ -155,13 +183,13 @@ def ticks(low: float, high: float, most: int = 9) -> list[float]:
     """
     first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
     if last - first >= 2:
-        step = -(-(last - first + 1) // most)
+        step = -(-(last - first + 1) // max_ticks)
         return [float(f"1e{power}") for power in range(first, last + 1, step)]
     for steps in ((1, 2, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9)):
-        found = [float(f"{s}e{power}") for power in range(first - 1, last + 1) for s in steps]
-        found = [tick for tick in found if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-        if len(found) >= 3:
-            return found
+        candidates = [float(f"{s}e{power}") for power in range(first - 1, last + 1) for s in steps]
+        inside = [tick for tick in candidates if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+        if len(inside) >= 3:
+            return inside
     return [low, high] if high > low * 1.001 else [low]
 
 

@@ -1,36 +1,39 @@
-"""What ROC and precision–recall charts share: a square of two shares, curves in it, and the point of the decisions."""
+"""The unit square of ROC and precision–recall charts: two rates, curves, and the point of the predictions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.points import thinned
-from gramian.charts.marks.text import share
-from gramian.charts.predictions.predictions import Decided
+from gramian.charts.marks.text import interval_text, share
+from gramian.charts.predictions.predictions import ClassPredictions
 from gramian.charts.theme import LEFT, SIDE, Theme, rows
+from gramian.metrics.statistics.one_vs_rest import OneVsRest
+from gramian.metrics.statistics.ranks import Ranking
 
 Floats = NDArray[np.float64]
-MOST_POINTS = 500  # of one curve
-MOST_CLASSES = 7
-LETTER = 6.6  # pixels, about
+MAX_POINTS = 500  # of one curve
+MAX_CLASSES = 7
+LETTER_WIDTH = 6.6  # pixels
 
 
 @dataclass(frozen=True, eq=False)
-class Square:
+class UnitSquare:
     """Two axes from 0 to 1."""
 
     x_title: str
     y_title: str
 
     def _axis(self, kind: Any, field: str, name: str) -> Any:
-        more = {"minExtent": LEFT} if kind is alt.Y else {}
+        extent = {"minExtent": LEFT} if kind is alt.Y else {}
         return kind(
             f"{field}:Q",
             scale=alt.Scale(domain=[0, 1], nice=False),
-            axis=alt.Axis(title=name, format=".1~f", tickCount=6, **more),
+            axis=alt.Axis(title=name, format=".1~f", tickCount=6, **extent),
         )
 
     def x(self, field: str = "x") -> Any:
@@ -40,82 +43,110 @@ class Square:
         return self._axis(alt.Y, field, self.y_title)
 
     def line(self, x: Floats, y: Floats, **style: Any) -> Any:
-        kept = thinned(x, y, MOST_POINTS)
+        kept = thinned(x, y, MAX_POINTS)
         records = [{"x": float(x[i]), "y": float(y[i]), "at": at} for at, i in enumerate(kept)]
         return alt.Chart(rows(records)).mark_line(**style).encode(x=self.x(), y=self.y(), order="at:Q")
 
     def band(self, x: Floats, low: Floats, high: Floats, colour: str, **style: Any) -> Any:
-        """Between two curves, each kept by its own corners."""
-        kept = np.union1d(thinned(x, low, MOST_POINTS // 2), thinned(x, high, MOST_POINTS // 2))
+        """The area between two curves, each with its own corners."""
+        kept = np.union1d(thinned(x, low, MAX_POINTS // 2), thinned(x, high, MAX_POINTS // 2))
         records = [{"x": float(x[i]), "low": float(low[i]), "high": float(high[i])} for i in kept]
         area = alt.Chart(rows(records)).mark_area(color=colour, opacity=0.16, **style)
         return area.encode(x=self.x(), y=self.y("low"), y2="high:Q")
 
-    def word(self, x: float, y: float, text: str, colour: str, **style: Any) -> Any:
+    def label(self, x: float, y: float, text: str, colour: str, **style: Any) -> Any:
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).mark_text(color=colour, fontSize=11, **style)
         return base.encode(x=self.x(), y=self.y(), text="text:N")
 
-    def chosen(self, x: float, y: float, text: str, look: Theme, colour: str | None = None) -> Any:
-        """The point of the decisions, with its words where there is room: below, towards the middle."""
+    def operating_point(self, x: float, y: float, text: str, theme: Theme, colour: str | None = None) -> Any:
+        """The point of the predictions, with its label where there is room: below, towards the middle."""
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).encode(x=self.x(), y=self.y())
         tooltip = [alt.Tooltip("x:Q", title=self.x_title, format=".4~g")]
         tooltip += [alt.Tooltip("y:Q", title=self.y_title, format=".4~g")]
         dot = base.mark_point(
-            filled=True, size=90, opacity=1, color=colour or look.ink, stroke=look.background, strokeWidth=1.5
+            filled=True, size=90, opacity=1, color=colour or theme.ink, stroke=theme.background, strokeWidth=1.5
         ).encode(tooltip=tooltip)
         if not text:
             return dot
-        length, left = LETTER * len(text), SIDE * (1.0 - x)
-        room = left > 12 + length
-        side = {"align": "left", "dx": 9} if room else {"align": "center" if left > length / 2 else "right"}
-        away = 7 if room else 14
-        side |= {"baseline": "bottom", "dy": -away} if y < 0.1 else {"baseline": "top", "dy": away}
-        return dot + base.mark_text(color=look.ink, fontSize=12, **side).encode(text="text:N")
+        length, to_the_right = LETTER_WIDTH * len(text), SIDE * (1.0 - x)
+        fits = to_the_right > 12 + length
+        side = {"align": "left", "dx": 9} if fits else {"align": "center" if to_the_right > length / 2 else "right"}
+        gap = 7 if fits else 14
+        side |= {"baseline": "bottom", "dy": -gap} if y < 0.1 else {"baseline": "top", "dy": gap}
+        return dot + base.mark_text(color=theme.ink, fontSize=12, **side).encode(text="text:N")
 
 
-def several(
-    square: Square,
-    judged: Decided,
+@dataclass(frozen=True)
+class RankingMetric:
+    """A curve of each class against the rest and the area under it.
+
+    `curve` and `point` give x and y; `area` is a method of rankings and of their averages over classes.
+    """
+
+    name: str
+    curve: Callable[[Ranking], tuple[Floats, Floats]]
+    point: Callable[[ClassPredictions, int], tuple[float, float]]
+    area: Callable[..., Any]
+    hardest: str  # what the class with the smallest area is
+
+
+def several_classes(
+    square: UnitSquare, predictions: ClassPredictions, metric: RankingMetric, theme: Theme, **style: Any
+) -> tuple[list[Any], list[str]]:
+    """The layers and the title of the curves of several classes."""
+    rankings = {place: predictions.ranking(place) for place in predictions.present}
+    areas = {place: float(metric.area(ranking)) for place, ranking in rankings.items()}
+    shown = sorted(areas, key=lambda place: areas[place])[:MAX_CLASSES]
+    curves = {place: metric.curve(rankings[place]) for place in shown}
+    points = {place: metric.point(predictions, place) for place in shown}
+    mean = f"mean {metric.name} {share(float(np.mean(list(areas.values()))))}"
+    missing = predictions.k - len(predictions.present)
+    if not missing:
+        statistic = OneVsRest.of(predictions.truth, predictions.scores, predictions.weight, labels=range(predictions.k))
+        average = metric.area(statistic, interval=0.95)
+        mean = f"mean {metric.name} {share(average.value)} ({interval_text(average.low, average.high)})"
+    notes = [f"each class against the rest, with its {metric.name}; dots: the predictions"]
+    notes += [f"the {MAX_CLASSES} hardest of {len(areas)} classes are shown"] if len(areas) > MAX_CLASSES else []
+    notes += [f"{missing} of {predictions.k} classes have no rows here"] if missing else []
+    worst = shown[0]
+    return _one_vs_rest(square, predictions, curves, areas, points, theme, **style), [
+        f"Class {predictions.classes[worst]} is {metric.hardest}: {metric.name} {share(areas[worst])}",
+        f"{predictions.name} · {mean} · {predictions.rows_text()}",
+        "; ".join(notes),
+    ]
+
+
+def _one_vs_rest(
+    square: UnitSquare,
+    predictions: ClassPredictions,
     curves: dict[int, tuple[Floats, Floats]],
     values: dict[int, float],
     points: dict[int, tuple[float, float]],
-    look: Theme,
+    theme: Theme,
     **style: Any,
 ) -> list[Any]:
-    """Curves of several classes, each with the point of its decisions; the legend says their areas."""
+    """Curves of several classes, each with the point of its predictions; the legend has their areas."""
     shown = list(curves)
-    words = [f"{judged.classes[place]}\u2002{share(values[place])}" for place in shown]
-    scale = alt.Scale(domain=words, range=[look.of_class(place) for place in shown])
+    names = [f"{predictions.classes[place]}\u2002{share(values[place])}" for place in shown]
+    scale = alt.Scale(domain=names, range=[theme.of_class(place) for place in shown])
     legend = alt.Legend(
         title=None, orient="right", offset=14, symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1
     )
-    most = MOST_POINTS * 4 // max(len(shown), 4)
+    max_points = MAX_POINTS * 4 // max(len(shown), 4)
     records, dots = [], []
-    for word, place in zip(words, shown, strict=True):
+    for name, place in zip(names, shown, strict=True):
         x, y = curves[place]
-        kept = thinned(x, y, most)
-        records += [{"x": float(x[i]), "y": float(y[i]), "at": at, "class": word} for at, i in enumerate(kept)]
-        dots.append({"x": points[place][0], "y": points[place][1], "class": word})
-    colour = alt.Color("class:N", scale=scale, legend=legend, sort=words)
+        kept = thinned(x, y, max_points)
+        records += [{"x": float(x[i]), "y": float(y[i]), "at": at, "class": name} for at, i in enumerate(kept)]
+        dots.append({"x": points[place][0], "y": points[place][1], "class": name})
+    colour = alt.Color("class:N", scale=scale, legend=legend, sort=names)
     base = alt.Chart(rows(records)).mark_line(strokeWidth=2, **style)
-    marks = alt.Chart(rows(dots)).mark_point(filled=True, size=70, opacity=1, stroke=look.background, strokeWidth=1.2)
+    marks = alt.Chart(rows(dots)).mark_point(filled=True, size=70, opacity=1, stroke=theme.background, strokeWidth=1.2)
     return [
         base.encode(x=square.x(), y=square.y(), order="at:Q", color=colour),
-        marks.encode(x=square.x(), y=square.y(), color=alt.Color("class:N", scale=scale, legend=legend, sort=words)),
+        marks.encode(x=square.x(), y=square.y(), color=alt.Color("class:N", scale=scale, legend=legend, sort=names)),
     ]
 
 
 def size() -> dict[str, int]:
     return {"width": SIDE, "height": SIDE}
-
-
-def hardest(values: dict[int, float]) -> tuple[list[int], str]:
-    """The classes shown, the hardest first, and what to say of the others."""
-    order = sorted(values, key=lambda place: values[place])
-    note = "" if len(order) <= MOST_CLASSES else f"the {MOST_CLASSES} hardest of {len(order)} classes are shown"
-    return order[:MOST_CLASSES], note
-
-
-def absent(judged: Decided) -> str:
-    missing = judged.k - len(judged.present)
-    return f"{missing} of {judged.k} classes have no rows here" if missing else ""

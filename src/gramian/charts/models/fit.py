@@ -1,58 +1,67 @@
-"""A regression with a kernel: the curve of one feature with its interval, or what is predicted of each row."""
+"""A regression with a kernel: the curve of one feature with its interval, or observed against predicted targets."""
 
 import warnings
 from typing import Any
 
-import altair as alt
 import numpy as np
-import scipy.sparse as sp
 
+from gramian.charts.declaration import ChartKind, has, regresses, uses_kernel
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
-from gramian.charts.marks.points import some, weighted_quantile
-from gramian.charts.marks.text import Floats, counted, feature_names, labels, number
-from gramian.charts.predictions.plane import like
-from gramian.charts.predictions.predictions import Measured, measured_by
+from gramian.charts.marks.points import sample, weighted_quantile
+from gramian.charts.marks.scatter import table
+from gramian.charts.marks.text import Floats, feature_names, labels, number, shown_text
+from gramian.charts.models.parts import kernel_ridge
+from gramian.charts.predictions.plane import as_table_like
+from gramian.charts.predictions.predictions import NumberPredictions, number_predictions
 from gramian.charts.theme import SIDE, WIDTH, Theme, rows, title
-from gramian.rows import Rows, scan
 
 HEIGHT = 320
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 GRID = 240
 PAD = 0.04
 LEVEL = 0.95
-MOST_WITHOUT = 2000  # rows up to which each is predicted without itself
+MAX_LEAVE_ONE_OUT = 2000  # rows up to which predictions are leave-one-out
 
 
-def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-    """A curve where there is one feature; else observed against predicted numbers."""
-    machine = getattr(model, "_machine", None)
+def applies(model: Any, data: bool) -> bool:
+    """Applies to kernel ridge regression, and with data to every regressor with a kernel."""
+    return kernel_ridge(model) is not None or (data and uses_kernel(model) and regresses(model))
+
+
+CHART = ChartKind(name="fit", of="rows", order=40, applies=applies, target="required")
+
+
+def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    """The curve of one feature; of more, observed against predicted targets."""
+    solution = kernel_ridge(model)
     if X is None:
-        assert machine is not None
-        X = machine.given
-        used = machine.used
-        without = machine.n <= MOST_WITHOUT and machine.alpha > 0
-        fitted = machine.loo_predictions() if without else machine.predict(machine.points)
-        measured = Measured(type(model).__name__, machine.Y, fitted, machine.weight, model)
-        how = "errors are those of the model without the row" if without else "errors are those of the fit"
+        assert solution is not None
+        X = solution.given
+        used = solution.used
+        leave_one_out = solution.n <= MAX_LEAVE_ONE_OUT and solution.alpha > 0
+        predicted = solution.loo_predictions() if leave_one_out else solution.predict(solution.points)
+        predictions = NumberPredictions(type(model).__name__, solution.Y, predicted, solution.weight, model)
+        how = "leave-one-out predictions" if leave_one_out else "predictions of the training rows"
     else:
-        measured, used, how = measured_by(model, X, y, sample_weight), None, ""
+        predictions, used, how = number_predictions(model, X, y, sample_weight), None, ""
         if sample_weight is not None:
             used = np.flatnonzero(np.asarray(sample_weight, dtype=np.float64) > 0)
     notes = [how] if how else []
-    notes += [f"target 0 of {measured.truth.shape[1]}"] if measured.truth.shape[1] > 1 else []
-    if getattr(model, "n_features_in_", 0) == 1:
+    notes += [f"target 0 of {predictions.truth.shape[1]}"] if predictions.truth.shape[1] > 1 else []
+    if has(model, "n_features_in_") and model.n_features_in_ == 1:
         x = _column(X)
-        return _curve(model, measured, x if used is None else x[used], X, look, notes)
-    return _against(model, measured, look, notes)
+        return _curve(model, predictions, x if used is None else x[used], X, theme, notes)
+    return _observed_against_predicted(model, predictions, theme, notes)
 
 
-def _curve(model: Any, measured: Measured, x: Floats, X: Any, look: Theme, notes: list[str]) -> Any:
+def _curve(model: Any, predictions: NumberPredictions, x: Floats, X: Any, theme: Theme, notes: list[str]) -> Any:
     low, high = float(x.min()), float(x.max())
     pad = PAD * (high - low) or max(abs(high), 1.0) * 0.5
     grid = np.linspace(low - pad, high + pad, GRID)
-    middle, ends, band = _band(model, like(X, grid[:, None]))
-    shown = some(len(x), MOST_POINTS)
-    truth = measured.truth[:, 0]
+    middle, ends, band = _band(model, as_table_like(X, grid[:, None]))
+    shown = sample(len(x), MAX_POINTS)
+    truth = predictions.truth[:, 0]
     parts = [truth[shown], middle, *ends]
     axis = ValueAxis.over(min(float(p.min()) for p in parts), max(float(p.max()) for p in parts), "prediction")
     name = labels(feature_names(model))[0]
@@ -62,55 +71,56 @@ def _curve(model: Any, measured: Measured, x: Floats, X: Any, look: Theme, notes
         axis=linear_axis(name, low, high, grid=False, tickCount=7),
     )
     keys = ("y", "low", "high") if ends else ("y",)
-    table = np.column_stack([grid, middle, *ends])
-    line = alt.Chart(rows([dict(zip(("x", *keys), map(float, row), strict=True)) for row in table])).encode(x=across)
+    curve = np.column_stack([grid, middle, *ends])
+    line = alt.Chart(rows([dict(zip(("x", *keys), map(float, row), strict=True)) for row in curve])).encode(x=across)
     dots = alt.Chart(rows([{"x": float(x[i]), "y": float(truth[i])} for i in shown]))
     size = 34 if len(shown) <= 500 else 16
-    layers = [dots.mark_circle(size=size, color=look.muted, opacity=0.5).encode(x=across, y=axis.encoding("y"))]
+    layers = [dots.mark_circle(size=size, color=theme.muted, opacity=0.5).encode(x=across, y=axis.encoding("y"))]
     if ends:
-        area = line.mark_area(color=look.accent, opacity=0.16).encode(y=axis.encoding("low"), y2="high:Q")
+        area = line.mark_area(color=theme.accent, opacity=0.16).encode(y=axis.encoding("low"), y2="high:Q")
         layers.insert(0, area)
-    layers.append(line.mark_line(color=look.accent, strokeWidth=2.2).encode(y=axis.encoding("y")))
-    notes = [*([f"band: {band}"] if band else []), *notes, *_thinned(shown, len(x))]
-    head = title(_finding(measured), _facts(model, measured), "; ".join(notes))
+    layers.append(line.mark_line(color=theme.accent, strokeWidth=2.2).encode(y=axis.encoding("y")))
+    notes = [*([f"band: {band}"] if band else []), *notes, *shown_text(len(shown), len(x))]
+    head = title(_finding(predictions), _facts(model, predictions), "; ".join(notes))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=head)
 
 
-def _band(model: Any, table: Any) -> tuple[Floats, list[Floats], str]:
-    """The curve, the ends of a band around it, and what the band is."""
+def _band(model: Any, points: Any) -> tuple[Floats, list[Floats], str]:
+    """The curve, the ends of a band around it, and the meaning of the band."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        middle = np.asarray(model.predict(table), dtype=np.float64).reshape(GRID, -1)[:, 0]
-        if getattr(getattr(model, "_machine", None), "alpha", 0.0) > 0:
-            found = model.predict(table, interval=LEVEL)
-            ends = [np.asarray(end).reshape(GRID, -1)[:, 0] for end in found[1:]]
-            return middle, ends, f"where {100 * LEVEL:g} % of new observations are expected"
-    epsilon = getattr(model, "epsilon", None)
-    if epsilon:
+        middle = np.asarray(model.predict(points), dtype=np.float64).reshape(GRID, -1)[:, 0]
+        solution = kernel_ridge(model)
+        if solution is not None and solution.alpha > 0:
+            intervals = model.predict(points, interval=LEVEL)
+            ends = [np.asarray(end).reshape(GRID, -1)[:, 0] for end in intervals[1:]]
+            return middle, ends, f"{100 * LEVEL:g} % prediction interval"
+    if has(model, "epsilon") and model.epsilon:
+        epsilon = model.epsilon
         return (
             middle,
             [middle - epsilon, middle + epsilon],
-            f"errors up to epsilon = {number(epsilon)}, which cost nothing",
+            f"errors up to epsilon = {number(epsilon)}, which have no loss",
         )
     return middle, [], ""
 
 
-def _against(model: Any, measured: Measured, look: Theme, notes: list[str]) -> Any:
-    truth, fitted = measured.truth[:, 0], measured.fitted[:, 0]
-    shown = some(len(truth), MOST_POINTS)
-    low, high = float(min(truth.min(), fitted.min())), float(max(truth.max(), fitted.max()))
+def _observed_against_predicted(model: Any, predictions: NumberPredictions, theme: Theme, notes: list[str]) -> Any:
+    truth, predicted = predictions.truth[:, 0], predictions.predicted[:, 0]
+    shown = sample(len(truth), MAX_POINTS)
+    low, high = float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))
     axis = ValueAxis.over(low, high, "observed")
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[axis.low, axis.high], nice=False, zero=False),
         axis=linear_axis("predicted", low, high, grid=False, tickCount=6),
     )
-    dots = alt.Chart(rows([{"x": float(fitted[i]), "y": float(truth[i])} for i in shown]))
+    dots = alt.Chart(rows([{"x": float(predicted[i]), "y": float(truth[i])} for i in shown]))
     size = 34 if len(shown) <= 500 else 16
     ends = [{"x": axis.low, "y": axis.low}, {"x": axis.high, "y": axis.high}]
     layers = [
-        alt.Chart(rows(ends)).mark_line(color=look.muted, strokeWidth=1).encode(x=x, y=axis.encoding("y")),
-        dots.mark_circle(size=size, color=look.accent, opacity=0.55).encode(
+        alt.Chart(rows(ends)).mark_line(color=theme.muted, strokeWidth=1).encode(x=x, y=axis.encoding("y")),
+        dots.mark_circle(size=size, color=theme.accent, opacity=0.55).encode(
             x=x,
             y=axis.encoding("y"),
             tooltip=[
@@ -119,33 +129,25 @@ def _against(model: Any, measured: Measured, look: Theme, notes: list[str]) -> A
             ],
         ),
     ]
-    head = title(_finding(measured), _facts(model, measured), "; ".join([*notes, *_thinned(shown, len(truth))]))
+    head = title(
+        _finding(predictions), _facts(model, predictions), "; ".join([*notes, *shown_text(len(shown), len(truth))])
+    )
     return alt.layer(*layers).properties(width=SIDE, height=SIDE, title=head)
 
 
-def _thinned(shown: Any, n: int) -> list[str]:
-    return [f"{len(shown):,} of {counted(n, 'row')} are shown, drawn at random"] if len(shown) < n else []
+def _finding(predictions: NumberPredictions) -> str:
+    off = np.abs(predictions.truth[:, 0] - predictions.predicted[:, 0])
+    median = float(weighted_quantile(off, np.array([0.5]), predictions.weight)[0])
+    return f"Median absolute error {number(median)}" if off.any() else "Every prediction is exact"
 
 
-def _finding(measured: Measured) -> str:
-    off = np.abs(measured.truth[:, 0] - measured.fitted[:, 0])
-    half = float(weighted_quantile(off, np.array([0.5]), measured.weight)[0])
-    return (
-        "Every prediction is exact"
-        if not off.any()
-        else f"Half of the predictions are within {number(half)} of the truth"
-    )
-
-
-def _facts(model: Any, measured: Measured) -> str:
-    y, f, w = measured.truth[:, 0], measured.fitted[:, 0], measured.weight
+def _facts(model: Any, predictions: NumberPredictions) -> str:
+    y, f, w = predictions.truth[:, 0], predictions.predicted[:, 0], predictions.weight
     total = float(np.average((y - np.average(y, weights=w)) ** 2, weights=w))
-    words = [measured.name, f"alpha {number(model.alpha_)}"]
-    words += [f"R² {number(1.0 - float(np.average((y - f) ** 2, weights=w)) / total)}"] if total > 0 else []
-    return " · ".join([*words, f"n {len(y):,}"])
+    facts = [predictions.name, f"alpha {number(model.alpha_)}"]
+    facts += [f"R² {number(1.0 - float(np.average((y - f) ** 2, weights=w)) / total)}"] if total > 0 else []
+    return " · ".join([*facts, f"n {len(y):,}"])
 
 
 def _column(X: Any) -> Floats:
-    table = X if isinstance(X, Rows) else scan(X)
-    found = table.sum(lambda block: [block.X.toarray() if sp.issparse(block.X) else block.X])
-    return np.concatenate(found).astype(np.float64)[:, 0]
+    return table(X)[:, 0]

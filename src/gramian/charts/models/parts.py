@@ -1,13 +1,14 @@
-"""What each part of a kernel adds to the prediction: curves over single columns, and dots for the rest."""
+"""The contribution of each summand of a kernel to the prediction: curves over single columns, dots for the rest."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import ChartKind, has
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
-from gramian.charts.marks.points import some
+from gramian.charts.marks.points import sample
 from gramian.charts.marks.text import NO_BREAK, Floats, feature_names, labels, number, percent, plain
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 from gramian.kernels.algebra import Scaled
@@ -15,15 +16,28 @@ from gramian.kernels.columns import On
 from gramian.kernels.points import vectors
 
 HEIGHT = 170
-MOST_PARTS = 8
-MOST_POINTS = 600  # in all panels together
+MAX_PARTS = 8
+MAX_POINTS = 600  # in all panels together
 GRID = 160
-LONGEST = 36  # letters over a panel
+MAX_NAME_LENGTH = 36
+
+
+def kernel_ridge(model: Any) -> Any:
+    """The dual solution of kernel ridge regression on its training rows; None of other models."""
+    return getattr(model, "_machine", None)
+
+
+def applies(model: Any, data: bool) -> bool:
+    """Applies to kernel ridge regression with a kernel of several summands."""
+    return kernel_ridge(model) is not None and len(_summands(model)) > 1
+
+
+CHART = ChartKind(name="parts", of="fit", order=30, applies=applies)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One summand of a kernel at the rows of the fit: its values, less their mean; of one column also its curve."""
+    """One summand of a kernel at the training rows: its centred values; of one column also its curve."""
 
     name: str
     values: Floats
@@ -32,22 +46,22 @@ class Part:
     curve: Floats | None = None
 
 
-def draw(model: Any, look: Theme) -> Any:
-    """A panel for each part, the one that varies most first, all on one scale."""
-    machine = model._machine
-    weight = machine.weight / machine.weight.sum()
+def draw(model: Any, theme: Theme) -> Any:
+    """A panel for each part, the one with the largest variance first, all on one scale."""
+    solution = kernel_ridge(model)
+    weight = solution.weight / solution.weight.sum()
     parts = _parts(model, weight)
     total = np.sum([part.values for part in parts], axis=0)
-    residual = machine.Y[:, 0] - machine.b[0] - machine.times(machine.points, machine.beta[:, :1])[:, 0]
+    residual = solution.Y[:, 0] - solution.b[0] - solution.times(solution.points, solution.beta[:, :1])[:, 0]
     variances = np.array([weight @ part.values**2 for part in parts])
     shares = variances / (variances.sum() or 1.0)
     order = np.argsort(-shares, kind="stable")
-    shown = order[:MOST_PARTS]
-    keep = some(machine.n, max(MOST_POINTS // len(shown), 60))
+    shown = order[:MAX_PARTS]
+    keep = sample(solution.n, max(MAX_POINTS // len(shown), 60))
     curves = [parts[j].curve is not None for j in shown]
     dots = [parts[j].values[keep] + residual[keep] * (parts[j].column is not None) for j in shown]
     ends = [*dots, *(curve for j in shown if (curve := parts[j].curve) is not None)]
-    axis = ValueAxis.over(min(float(e.min()) for e in ends), max(float(e.max()) for e in ends), "what it adds")
+    axis = ValueAxis.over(min(float(e.min()) for e in ends), max(float(e.max()) for e in ends), "contribution")
     names = labels(part.name for part in parts)
     panels = [
         _panel(
@@ -57,60 +71,62 @@ def draw(model: Any, look: Theme) -> Any:
             keep,
             total,
             axis,
-            look,
+            theme,
             first=i % 2 == 0,
         )
         for i, j in enumerate(shown)
     ]
-    words = [
-        "line: what a column adds, less its mean; grey dots: the same and the residual of the row"
-        if any(curves)
-        else "",
-        f"{'blue ' if any(curves) else ''}dots: what a part adds to each row, less its mean" if not all(curves) else "",
-        _left_out(machine, keep, parts, shown),
+    notes = [
+        "line: centred contribution of a column; grey dots: the same plus the residual" if any(curves) else "",
+        f"{'blue ' if any(curves) else ''}dots: centred contribution to each row" if not all(curves) else "",
+        _omitted(solution, keep, parts, shown),
     ]
-    small = "; ".join(word for word in words if word)
+    caption = "; ".join(note for note in notes if note)
     whole = alt.concat(*panels, columns=2, spacing={"row": 26, "column": 22})
-    return whole.properties(title=title(_finding(names, shares, order), _facts(model), small))
+    return whole.properties(title=title(_finding(names, shares, order), _facts(model), caption))
+
+
+def _summands(model: Any) -> list[Any]:
+    return list(model.kernel_.summands(getattr(model, "n_features_in_", None)))
 
 
 def _parts(model: Any, weight: Floats) -> list[Part]:
-    summands = model.kernel_.summands(getattr(model, "n_features_in_", None))
+    summands = _summands(model)
     columns = [inner.single for summand in summands if isinstance(inner := _inner(summand)[0], On)]
-    found = []
+    parts = []
     for summand in summands:
         part = _part(model, summand, weight)
         inner = _inner(summand)[0]
         if part.curve is not None and isinstance(inner, On) and columns.count(inner.single) == 1:
             part = replace(part, name=_column_name(model, inner.single))
-        found.append(part)
-    return found
+        parts.append(part)
+    return parts
 
 
 def _part(model: Any, summand: Any, weight: Floats) -> Part:
-    machine = model._machine
-    whole, given = machine.whole[:, :1], machine.given
-    values = (summand(given, given) @ whole)[machine.used, 0]
+    solution = kernel_ridge(model)
+    dual, training = solution.whole[:, :1], solution.given
+    values = (summand(training, training) @ dual)[solution.used, 0]
     middle = float(weight @ values)
     inner, factor = _inner(summand)
     on = isinstance(inner, On)
     base = inner.base if on else inner
-    one = inner.single is not None if on else getattr(model, "n_features_in_", 0) == 1
-    if not one or not base.takes_rows:
+    one_column = inner.single is not None if on else has(model, "n_features_in_") and model.n_features_in_ == 1
+    if not one_column or not base.takes_rows:
         return Part(plain(summand), values - middle)
-    X = vectors(inner.chosen(given) if on else given).dense()
-    grid = np.linspace(X[machine.used].min(), X[machine.used].max(), GRID)
-    curve = factor * (base(grid[:, None], X) @ whole)[:, 0] - middle
-    return Part(plain(summand), values - middle, X[machine.used, 0], grid, curve)
+    X = vectors(inner.chosen(training) if on else training).dense()
+    grid = np.linspace(X[solution.used].min(), X[solution.used].max(), GRID)
+    curve = factor * (base(grid[:, None], X) @ dual)[:, 0] - middle
+    return Part(plain(summand), values - middle, X[solution.used, 0], grid, curve)
 
 
 def _column_name(model: Any, place: Any) -> str:
-    known = hasattr(model, "n_features_in_") and not isinstance(place, str)
-    return feature_names(model)[place] if known else plain(place)
+    by_index = has(model, "n_features_in_") and not isinstance(place, str)
+    return feature_names(model)[place] if by_index else plain(place)
 
 
 def _inner(summand: Any) -> tuple[Any, float]:
-    """A kernel without the number before it, and that number."""
+    """A kernel without its factor, and the factor."""
     factor = 1.0
     while isinstance(summand, Scaled):
         summand, factor = summand.base, factor * float(summand.factor)
@@ -118,16 +134,16 @@ def _inner(summand: Any) -> tuple[Any, float]:
 
 
 def _panel(
-    part: Part, name: str, dots: Floats, keep: Any, total: Floats, axis: ValueAxis, look: Theme, *, first: bool
+    part: Part, name: str, dots: Floats, keep: Any, total: Floats, axis: ValueAxis, theme: Theme, *, first: bool
 ) -> Any:
     across = total if part.column is None else part.column
     low, high = float(across.min()), float(across.max())
     pad = 0.03 * (high - low) or 0.5
-    words = "all parts together" if part.column is None else None
+    name_of_x = "sum of all parts" if part.column is None else None
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[low - pad, high + pad], nice=False, zero=False),
-        axis=linear_axis(words, low, high, grid=False, tickCount=5),
+        axis=linear_axis(name_of_x, low, high, grid=False, tickCount=5),
     )
     y = alt.Y(
         "y:Q",
@@ -143,16 +159,16 @@ def _panel(
     )
     records = [{"x": float(a), "y": float(b)} for a, b in zip(across[keep], dots, strict=True)]
     layers = [
-        alt.Chart(rows([{"y": 0.0}])).mark_rule(color=look.muted, strokeWidth=1).encode(y=y),
-        alt.Chart(rows(records)).mark_circle(size=16, opacity=0.4, color=look.muted).encode(x=x, y=y),
+        alt.Chart(rows([{"y": 0.0}])).mark_rule(color=theme.muted, strokeWidth=1).encode(y=y),
+        alt.Chart(rows(records)).mark_circle(size=16, opacity=0.4, color=theme.muted).encode(x=x, y=y),
     ]
     if part.curve is not None and part.grid is not None:
         line = [{"x": float(a), "y": float(b)} for a, b in zip(part.grid, part.curve, strict=True)]
-        layers.append(alt.Chart(rows(line)).mark_line(color=look.accent, strokeWidth=2.2).encode(x=x, y=y))
+        layers.append(alt.Chart(rows(line)).mark_line(color=theme.accent, strokeWidth=2.2).encode(x=x, y=y))
     else:
-        layers[1] = layers[1].mark_circle(size=18, opacity=0.6, color=look.accent)
+        layers[1] = layers[1].mark_circle(size=18, opacity=0.6, color=theme.accent)
     heading = alt.TitleParams(
-        name, fontSize=12, fontWeight="normal", color=look.ink, offset=6, anchor="start", frame="group"
+        name, fontSize=12, fontWeight="normal", color=theme.ink, offset=6, anchor="start", frame="group"
     )
     return alt.layer(*layers).properties(width=int(WIDTH / 2) - 20, height=HEIGHT, title=heading)
 
@@ -160,25 +176,25 @@ def _panel(
 def _finding(names: list[str], shares: Floats, order: Any) -> str:
     first = order[0]
     if not shares.any():
-        return "No part changes from row to row"
+        return "Every part is constant"
     if shares[first] > 0.9:
-        return f"Nearly all that changes is {names[first]}: {percent(shares[first])} of the parts' variance"
-    both = f"{names[order[0]]} and {names[order[1]]} vary most"
-    return f"{both}: {percent(shares[order[0]])} and {percent(shares[order[1]])} of the parts' variance"
+        return f"{names[first]} has {percent(shares[first])} of the variance of the parts"
+    largest = f"{names[order[0]]} and {names[order[1]]} have the largest variances"
+    return f"{largest}: {percent(shares[order[0]])} and {percent(shares[order[1]])} of the parts"
 
 
 def _facts(model: Any) -> str:
-    machine = model._machine
-    words = [type(model).__name__, f"alpha {number(machine.alpha)}", f"n {machine.n:,}"]
-    words += [f"target 0 of {machine.Y.shape[1]}"] if machine.Y.shape[1] > 1 else []
-    return " · ".join(words)
+    solution = kernel_ridge(model)
+    facts = [type(model).__name__, f"alpha {number(solution.alpha)}", f"n {solution.n:,}"]
+    facts += [f"target 0 of {solution.Y.shape[1]}"] if solution.Y.shape[1] > 1 else []
+    return " · ".join(facts)
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return name if len(name) <= MAX_NAME_LENGTH else name[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _left_out(machine: Any, keep: Any, parts: list[Part], shown: Any) -> str:
-    words = [f"{len(keep):,} of {machine.n:,} rows"] if len(keep) < machine.n else []
-    words += [f"{len(shown)} of {len(parts)} parts"] if len(shown) < len(parts) else []
-    return " and ".join(words).replace(" ", NO_BREAK) + " are shown" if words else ""
+def _omitted(solution: Any, keep: Any, parts: list[Part], shown: Any) -> str:
+    facts = [f"{len(keep):,} of {solution.n:,} rows"] if len(keep) < solution.n else []
+    facts += [f"{len(shown)} of {len(parts)} parts"] if len(shown) < len(parts) else []
+    return " and ".join(facts).replace(" ", NO_BREAK) + " are shown" if facts else ""

@@ -2,59 +2,69 @@
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import ChartKind, has, uses_kernel
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
-from gramian.charts.marks.text import Floats, feature_names, labels, listed, number, used
+from gramian.charts.marks.text import Floats, feature_names, labels, listed, number, percent, used
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
-MOST_LINES = 60
-MOST_TARGETS = 3
+MAX_LINES = 60
+MAX_TARGETS = 3
 HEIGHT = 300
 LABEL_HEIGHT = 15  # pixels between two labels
-SMALL = 0.02  # lines that reach less than this share of the largest have no label
+MIN_LABELLED = 0.02  # lines that reach a smaller share of the largest have no label
 
 
-def draw(model: Any, look: Theme) -> Any:
+def applies(model: Any, data: bool) -> bool:
+    """Applies to linear models with a path over several alphas."""
+    linear = has(model, "path_") and not uses_kernel(model)
+    return linear and has(model.path_, "alphas") and len(model.path_.alphas) > 1
+
+
+CHART = ChartKind(name="path", of="fit", order=20, applies=applies)
+
+
+def draw(model: Any, theme: Theme) -> Any:
     """The path of one target, or of the first few side by side."""
     path = model.path_
     alphas = np.asarray(path.alphas, dtype=np.float64)
     coefs = np.asarray(path.coefs, dtype=np.float64)
     coefs = coefs[:, None, :] if coefs.ndim == 2 else coefs
-    grids = [alphas, np.asarray(model.scores_.alphas)] if hasattr(model, "scores_") else [alphas]
+    grids = [alphas, np.asarray(model.scores_.alphas)] if has(model, "scores_") else [alphas]
     axis = AlphaAxis.over(*grids, np.array([model.alpha_]))
     targets = coefs.shape[1]
-    width = WIDTH if targets == 1 else int(WIDTH * 1.2 / min(targets, MOST_TARGETS))
+    width = WIDTH if targets == 1 else int(WIDTH * 1.2 / min(targets, MAX_TARGETS))
     names = feature_names(model)
     panels, hidden = [], 0
-    for target in range(min(targets, MOST_TARGETS)):
-        lines, unseen = _lines(coefs[:, target], names, look)
-        hidden = max(hidden, unseen)
-        panel = _panel(lines, axis, alphas, model, look, width)
-        small = alt.TitleParams(f"target {target}", fontSize=12, fontWeight="normal", color=look.muted, offset=20)
-        panels.append(panel if targets == 1 else panel.properties(title=small))
+    for target in range(min(targets, MAX_TARGETS)):
+        lines, n_omitted = _lines(coefs[:, target], names, theme)
+        hidden = max(hidden, n_omitted)
+        panel = _panel(lines, axis, alphas, model, theme, width)
+        heading = alt.TitleParams(f"target {target}", fontSize=12, fontWeight="normal", color=theme.muted, offset=20)
+        panels.append(panel if targets == 1 else panel.properties(title=heading))
     whole = panels[0] if targets == 1 else alt.hconcat(*panels, spacing=24)
-    notes = [f"the {MOST_LINES} largest of {MOST_LINES + hidden:,} lines are shown"] if hidden else []
-    if targets > MOST_TARGETS:
-        notes.append(f"the first {MOST_TARGETS} of {targets} targets")
-    how = "chosen by cross-validation" if hasattr(model, "scores_") else "given"
+    notes = [f"the {MAX_LINES} largest of {MAX_LINES + hidden:,} lines are shown"] if hidden else []
+    if targets > MAX_TARGETS:
+        notes.append(f"the first {MAX_TARGETS} of {targets} targets")
+    how = "chosen by cross-validation" if has(model, "scores_") else "given"
     facts = f"{type(model).__name__} · alpha {number(model.alpha_)} {how} · {len(alphas)} alphas"
     return whole.properties(title=title(_finding(model, alphas, coefs, labels(names)), facts, "; ".join(notes)))
 
 
-def _lines(coefs: Floats, names: list[str], look: Theme) -> tuple[list[dict[str, Any]], int]:
-    """Lines from the largest down, the first few with a colour and a label; and how many are left out."""
+def _lines(coefs: Floats, names: list[str], theme: Theme) -> tuple[list[dict[str, Any]], int]:
+    """Lines from the largest down, the first few with a colour and a label; and the number omitted."""
     size = np.abs(coefs).max(axis=0)
     order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0]
-    shown = order[:MOST_LINES]
+    shown = order[:MAX_LINES]
     short = labels(names[j] for j in shown)
-    named = sum(size[j] >= SMALL * size[order[0]] for j in shown[: len(look.palette)])
+    named = sum(size[j] >= MIN_LABELLED * size[order[0]] for j in shown[: len(theme.palette)])
     lines = [
         {
             "name": names[j],
             "label": short[place] if place < named else "",
-            "colour": look.palette[place] if place < named else look.faint,
+            "colour": theme.palette[place] if place < named else theme.faint,
             "values": coefs[:, j],
         }
         for place, j in enumerate(shown)
@@ -62,7 +72,7 @@ def _lines(coefs: Floats, names: list[str], look: Theme) -> tuple[list[dict[str,
     return lines, len(order) - len(shown)
 
 
-def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: Any, look: Theme, width: int) -> Any:
+def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: Any, theme: Theme, width: int) -> Any:
     at = axis.place(alphas)
     values = np.array([line["values"] for line in lines]) if lines else np.zeros((1, 1))
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
@@ -74,14 +84,14 @@ def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: 
             "alpha": float(a),
             "coefficient": float(f"{value:.6g}"),
             "name": line["name"],
-            "line": number_of,
+            "line": index,
             "colour": line["colour"],
             "wide": bool(line["label"]),
         }
-        for number_of, line in enumerate(lines)
+        for index, line in enumerate(lines)
         for a, value in zip(at, line["values"], strict=True)
     ]
-    zero = alt.Chart(rows([{"coefficient": 0.0}])).mark_rule(color=look.muted, strokeWidth=1).encode(y=y)
+    zero = alt.Chart(rows([{"coefficient": 0.0}])).mark_rule(color=theme.muted, strokeWidth=1).encode(y=y)
     base = alt.Chart(rows(records)).encode(
         x=x,
         y=y,
@@ -105,8 +115,7 @@ def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: 
                 x=alt.value(width + 12), y=vertical.encoding("place"), text="label:N"
             )
         )
-    word = f"alpha {number(model.alpha_)}"
-    layers.append(axis.rule(float(model.alpha_), word, look.ink, width=width))
+    layers.append(axis.rule(float(model.alpha_), f"alpha {number(model.alpha_)}", theme.ink, width=width))
     return alt.layer(*layers).properties(width=width, height=HEIGHT)
 
 
@@ -123,7 +132,7 @@ def _ends(lines: list[dict[str, Any]], vertical: ValueAxis, last: int) -> list[d
 
 
 def spread(wanted: Floats, gap: float, low: float, high: float) -> Floats:
-    """Places nearest to those wanted (ascending), at least `gap` apart: least squares under an order, by pooling.
+    """Positions at least `gap` apart that are nearest to the wanted ones (ascending): isotonic least squares.
 
     >>> spread(np.array([0.0, 0.1, 5.0]), 1.0, -10.0, 10.0)
     array([-0.45,  0.55,  5.  ])
@@ -131,7 +140,7 @@ def spread(wanted: Floats, gap: float, low: float, high: float) -> Floats:
     if not len(wanted):
         return wanted
     shift = gap * np.arange(len(wanted))
-    groups: list[list[float]] = []  # sum and count of places that have to stay together
+    groups: list[list[float]] = []  # sum and count of positions that are pooled
     for value in wanted - shift:
         groups.append([float(value), 1])
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] >= groups[-1][0] / groups[-1][1]:
@@ -143,7 +152,7 @@ def spread(wanted: Floats, gap: float, low: float, high: float) -> Floats:
 
 
 def _finding(model: Any, alphas: Floats, coefs: Floats, names: list[str]) -> str:
-    """What the path shows: how many coefficients are left and which came first, or how far they have shrunk."""
+    """The number of coefficients that are not zero and the first to enter, or the shrinkage of their norm."""
     now = np.atleast_2d(model.coef_)
     if (coefs == 0).any() or (now == 0).any():
         first = [names[j] for j in _first(coefs)[:2]]
@@ -151,11 +160,11 @@ def _finding(model: Any, alphas: Floats, coefs: Floats, names: list[str]) -> str
         return f"{kept}; {listed(first)} enter first" if len(first) > 1 else f"{kept} at alpha {number(model.alpha_)}"
     weakest = np.linalg.norm(coefs[int(alphas.argmin())])
     share = np.linalg.norm(now) / weakest if weakest > 0 else 1.0
-    return f"Shrinkage leaves the coefficients {share:.0%} of their length"
+    return f"Shrinkage to {percent(float(share))} of the norm without penalty"
 
 
 def _first(coefs: Floats) -> list[int]:
-    """Features in the order in which the path begins to use them, the larger first where several come at once."""
+    """Features in the order in which they enter the path, the larger first where several enter together."""
     size = np.abs(coefs).max(axis=1)
     place = (size > 0).argmax(axis=0)
     begun = size[place, np.arange(size.shape[1])]

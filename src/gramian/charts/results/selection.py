@@ -2,18 +2,27 @@
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import ChartKind, has
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis
 from gramian.charts.marks.text import feature_names, labels, listed, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 280
-MOST_NAMES = 5
+MAX_NAMES = 5
 
 
-def draw(model: Any, look: Theme) -> Any:
+def applies(model: Any, data: bool) -> bool:
+    """Applies to feature selection by cross-validation."""
+    return has(model, "path_", "support_") and has(model.path_, "sizes", "mean") and model.path_.mean is not None
+
+
+CHART = ChartKind(name="selection", of="fit", order=10, applies=applies)
+
+
+def draw(model: Any, theme: Theme) -> Any:
     """One dot per number of features with one standard error either side; a rule at the number chosen."""
     path = model.path_
     sizes = np.asarray(path.sizes, dtype=np.float64)
@@ -34,27 +43,27 @@ def draw(model: Any, look: Theme) -> Any:
     vertical = ValueAxis.over(min(r["low"] for r in records), max(r["high"] for r in records), "validation loss")
     y = vertical.encoding("loss")
     base = alt.Chart(rows(records)).encode(x=x)
-    bars = base.mark_rule(color=look.accent, strokeWidth=2, opacity=0.45).encode(
+    bars = base.mark_rule(color=theme.accent, strokeWidth=2, opacity=0.45).encode(
         y=vertical.encoding("low"), y2="high:Q"
     )
-    line = base.mark_line(color=look.accent, strokeWidth=1.5).encode(y=y)
-    dots = base.mark_point(color=look.accent, filled=True, size=45, opacity=1).encode(
+    line = base.mark_line(color=theme.accent, strokeWidth=1.5).encode(y=y)
+    dots = base.mark_point(color=theme.accent, filled=True, size=45, opacity=1).encode(
         y=y, tooltip=[alt.Tooltip("size:Q", title="features"), alt.Tooltip("loss:Q", format=".4~g")]
     )
     chosen = int(np.count_nonzero(model.support_))
-    mark = alt.Chart(rows([{"size": float(chosen), "text": f"{chosen} chosen"}])).encode(x=x)
+    mark = alt.Chart(rows([{"size": float(chosen), "text": f"{chosen} selected"}])).encode(x=x)
     share = (chosen - ends[0]) / max(ends[1] - ends[0], 1.0)
-    word = mark.mark_text(
+    label = mark.mark_text(
         align="right" if share > 0.8 else "left" if share < 0.2 else "center",
         baseline="bottom",
         fontSize=12,
-        color=look.ink,
+        color=theme.ink,
     ).encode(y=alt.value(-5), text="text:N")
-    rule = mark.mark_rule(color=look.ink, strokeWidth=1.5)
+    rule = mark.mark_rule(color=theme.ink, strokeWidth=1.5)
     best = int(np.nanargmin(mean))
     loss = f"{number(mean[best], 4)} ± {number(se[best], 2)}"
     facts = f"{type(model).__name__} · smallest validation loss {loss} with {int(sizes[best])} features"
-    return alt.layer(rule, word, bars, line, dots).properties(
+    return alt.layer(rule, label, bars, line, dots).properties(
         width=WIDTH, height=HEIGHT, title=title(_finding(model, chosen), facts)
     )
 
@@ -64,11 +73,11 @@ def _finding(model: Any, chosen: int) -> str:
     names = labels(feature_names(model))
     kept = np.flatnonzero(support)
     if not kept.size:
-        return f"None of {len(support):,} features is chosen"
+        return f"None of {len(support):,} features is selected"
     start = f"{chosen} of {len(support):,} features"
-    if kept.size <= MOST_NAMES:
+    if kept.size <= MAX_NAMES:
         return f"{start}: {listed([names[j] for j in kept])}"
-    order = np.asarray(getattr(model, "order_", []), dtype=np.int64)
+    order = np.asarray(model.order_ if has(model, "order_") else [], dtype=np.int64)
     if np.array_equal(np.sort(order), kept):  # the order in which they entered
-        return f"{start} are chosen, {listed([names[j] for j in order[:2]])} first"
-    return f"{start} are chosen"
+        return f"{start} are selected, {listed([names[j] for j in order[:2]])} first"
+    return f"{start} are selected"

@@ -1,4 +1,4 @@
-"""The objective over two coefficients, as the solvers of it see it."""
+"""The objective over two coefficients, for the contours under the paths of solvers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.charts.declaration import has
 from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.solvers.recorder import Recorder
 from gramian.metrics.classes import codes
@@ -16,19 +17,19 @@ from gramian.rows import Rows, scan
 
 Floats = NDArray[np.float64]
 GRID = 60
-MOST_CELLS = 40_000_000  # rows × places of the grid; beyond, some rows stand for all
-SAME = 1e-6  # relative difference of objectives that is rounding
+MAX_CELLS = 40_000_000  # rows × grid points; beyond, every k-th row is used
+MAX_RELATIVE_DIFFERENCE = 1e-6  # of two objectives of the same problem
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
-    """What is minimised, over two of the numbers in θ; a third one, the intercept, stays at its best.
+class ObjectiveSurface:
+    """The objective over two of the components of θ; a third one, the intercept, is at its optimum.
 
     Attributes
     ----------
     names : (str, str)
     scale : array (2,)
-        What θ is multiplied by for the units of the data.
+        Factors from θ to the units of the data.
     """
 
     names: tuple[str, str]
@@ -41,7 +42,7 @@ class Landscape:
     noise: float | None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "Landscape":
+    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "ObjectiveSurface":
         """The objective of a fitted model over its data."""
         data = _signed(model, X, y, sample_weight)
         if data.d > 2 or (data.d == 1 and not model.fit_intercept):
@@ -51,7 +52,11 @@ class Landscape:
             )
         loss, penalty = _parts(model)
         problem = Problem(
-            data, loss, penalty, float(getattr(model, "alpha_", 0.0)), intercept=bool(model.fit_intercept)
+            data,
+            loss,
+            penalty,
+            float(model.alpha_) if has(model, "alpha_") else 0.0,
+            intercept=bool(model.fit_intercept),
         )
         block = data.collect()
         assert block.y is not None
@@ -65,14 +70,14 @@ class Landscape:
             names = [names[0], f"intercept, at the mean of {names[0]}"]
         scale = np.append(problem.inverse, 1.0)[:2]
         noise = float(model.scale_) if joint_scale(loss) else None
-        found = cls((names[0], names[1]), scale, Z, block.y[:, 0], weight, problem, best, noise)
-        mine, told = float(found.at(best[None, :])[0]), float(np.mean(model.objective_))
-        if not abs(mine - told) <= SAME * max(abs(told), 1e-300) + 1e-12:
+        surface = cls((names[0], names[1]), scale, Z, block.y[:, 0], weight, problem, best, noise)
+        value, fitted = float(surface.at(best[None, :])[0]), float(np.mean(model.objective_))
+        if not abs(value - fitted) <= MAX_RELATIVE_DIFFERENCE * max(abs(fitted), 1e-300) + 1e-12:
             raise ValueError(
-                f"The objective over X and y is {mine:.6g} at the fitted coefficients, and the fit says {told:.6g}: "
-                "give the data that the models were fitted to."
+                f"The objective over X and y is {value:.6g} at the fitted coefficients, and that of the fit is "
+                f"{fitted:.6g}: give the data that the models were fitted to."
             )
-        return found
+        return surface
 
     def at(self, thetas: Floats) -> Floats:
         """The objective at each θ (G, p)."""
@@ -88,14 +93,14 @@ class Landscape:
         return np.asarray(self.weight @ values / self.weight.sum() + self.problem.alpha * penalty)
 
     def start(self) -> tuple[Floats, float]:
-        """Where solvers begin unless told otherwise, and the objective there."""
+        """The default starting point of solvers, and the objective there."""
         theta = self.problem.zero()[0]
         return theta, float(self.at(theta[None, :])[0])
 
     def grid(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats, int]:
-        """Places along both coefficients (in the units of the data), the objective (y × x), and rows used."""
-        stride = -(-len(self.rows) * GRID * GRID // MOST_CELLS)
-        some = Landscape(
+        """Grids of both coefficients (in the units of the data), the objective (y × x), and the number of rows used."""
+        stride = -(-len(self.rows) * GRID * GRID // MAX_CELLS)
+        sampled = ObjectiveSurface(
             self.names,
             self.scale,
             self.rows[::stride],
@@ -108,8 +113,8 @@ class Landscape:
         x, y = np.linspace(low[0], high[0], GRID), np.linspace(low[1], high[1], GRID)
         thetas = np.tile(self.best, (GRID * GRID, 1))
         thetas[:, :2] = np.column_stack([part.reshape(-1) for part in np.meshgrid(x, y)])
-        lines = [some.at(part) for part in np.array_split(thetas, GRID)]
-        return x * self.scale[0], y * self.scale[1], np.concatenate(lines).reshape(GRID, GRID), len(some.rows)
+        lines = [sampled.at(part) for part in np.array_split(thetas, GRID)]
+        return x * self.scale[0], y * self.scale[1], np.concatenate(lines).reshape(GRID, GRID), len(sampled.rows)
 
 
 def recorder_of(model: Any) -> Recorder | None:
@@ -118,23 +123,23 @@ def recorder_of(model: Any) -> Recorder | None:
 
 
 def _signed(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
-    """Rows with the target as the solver sees it: ±1 for two classes, weighed by class."""
-    if not hasattr(model, "classes_"):
+    """Rows with the target of the solver: ±1 for two classes, with class weights."""
+    if not has(model, "classes_"):
         return scan(X, y, sample_weight=sample_weight)
     if len(model.classes_) != 2 or model.multiclass_ == "joint":
         raise ValueError("The paths over the objective need one output: two classes, and not multiclass='joint'.")
     values, known = one_kind(read_labels(y, "y"), read_labels(model.classes_, "classes_"), "y", "the model")
-    place = codes(values, known, "y")
-    weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    factors = model._class_factors(np.bincount(place, weight, 2))
-    weight = weight if factors is None else weight * factors[place]
-    plain = sample_weight is None and factors is None
-    return scan(X, 2.0 * place - 1.0, sample_weight=None if plain else weight)
+    code = codes(values, known, "y")
+    weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    factors = model._class_factors(np.bincount(code, weight, 2))
+    weight = weight if factors is None else weight * factors[code]
+    unweighted = sample_weight is None and factors is None
+    return scan(X, 2.0 * code - 1.0, sample_weight=None if unweighted else weight)
 
 
 def _parts(model: Any) -> tuple[Any, Any]:
     from gramian.models.base.composed import loss_of, penalty_of
 
-    if hasattr(model, "_parts"):
+    if has(model, "_parts"):
         return model._parts()
     return loss_of(model.loss, ("numbers", "counts")), penalty_of(model.penalty)

@@ -1,4 +1,4 @@
-"""A callback that keeps the way of a solver."""
+"""A callback that records the iterates of a solver."""
 
 from typing import Any
 
@@ -9,14 +9,15 @@ Floats = NDArray[np.float64]
 
 
 class Recorder:
-    """Keeps the points that a solver passes through: give it to a model as `callbacks=[Recorder()]`.
+    """Records the iterates of a solver: give it to a model as `callbacks=[Recorder()]`.
 
-    Of a later fit with the same recorder, only that one's points are kept.
+    A later fit with the same recorder replaces the earlier one.
 
     Parameters
     ----------
     most : int
-        Most points kept; beyond, every second one is dropped, and only every second one kept from there on.
+        Maximum number of iterates; beyond it every second one is dropped, and from there on only
+        every second one is recorded.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Recorder:
         self._last = 0
 
     def __call__(self, iteration: int, state: Any) -> None:
-        """Keep this point."""
+        """Record an iterate."""
         if iteration <= self._last:
             self._start()
         self._last = iteration

@@ -1,27 +1,29 @@
-"""Trajectories of solvers on one problem: how the objective falls, and over two coefficients the ways they take."""
+"""Trajectories of solvers on one problem: the objective over the iterations, and the paths over two coefficients."""
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 
+from gramian.charts.declaration import has, loss_of
+from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis, log_axis, step_encoding
 from gramian.charts.marks.contours import contours, simplified
 from gramian.charts.marks.text import Floats, labels, number
-from gramian.charts.solvers.objective_contours import GRID, Landscape, recorder_of
+from gramian.charts.solvers.objective_contours import GRID, ObjectiveSurface, recorder_of
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 320
 PANEL = 380  # width of each of two panels
-MOST_POINTS = 400  # of one trajectory
-NEAR = 1e-6  # of the first gap: where a method has arrived
+MAX_POINTS = 400  # of one trajectory
+CONVERGED = 1e-6  # of the first gap
 EPS = 1e-16
 LEVELS = 12
-WIDEST, THINNEST = 4.5, 1.5
+MAX_STROKE, MIN_STROKE = 4.5, 1.5
+MAX_DOTS = 40  # of one path
 
 
-def draw(models: dict[str, Any], look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-    """The gaps of all models over their iterations; with their data, the paths over the objective beside them."""
+def draw(models: dict[str, Any], theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+    """The gaps of all models over their iterations; with their data, beside the paths over the objective."""
     names = labels(models)
     fitted = list(models.values())
     _refuse_different(models)
@@ -30,12 +32,12 @@ def draw(models: dict[str, Any], look: Theme, X: Any = None, y: Any = None, samp
     floor = EPS * max(abs(best), max(float(np.nanmax(values[np.isfinite(values)])) - best for _, values in histories))
     gaps = [(steps, np.maximum(values - best, floor if floor > 0 else 1e-300)) for steps, values in histories]
     width = WIDTH if X is None else PANEL
-    curves = _curves(names, gaps, look, width)
+    curves = _curves(names, gaps, theme, width)
     facts = f"{_problem(fitted[0])} · best objective {number(best, 6)}"
-    notes = ["objective above the best that any of them found; iterations of different methods cost differently"]
+    notes = ["objective minus the smallest value reached; iterations of different solvers differ in cost"]
     if X is None:
         return curves.properties(title=title(_finding(names, gaps), facts, *notes))
-    paths, note = _paths(names, fitted, X, y, sample_weight, look)
+    paths, note = _paths(names, fitted, X, y, sample_weight, theme)
     whole = alt.hconcat(paths, curves, spacing=36).resolve_scale(
         color="shared", strokeDash="shared", strokeWidth="shared"
     )
@@ -43,27 +45,27 @@ def draw(models: dict[str, Any], look: Theme, X: Any = None, y: Any = None, samp
 
 
 def _history(name: str, model: Any) -> tuple[Floats, Floats]:
-    history = getattr(model, "history_", None)
+    history = model.history_ if has(model, "history_") else None
     if not history:
         raise ValueError(
-            f"The model {name!r}, a {type(model).__name__}, has no history_: it was not solved step by step."
+            f"The model {name!r}, a {type(model).__name__}, has no history_: it was not fitted by iterations."
         )
     table = np.array([entry[:2] for entry in history], dtype=np.float64)
     return table[:, 0], table[:, 1]
 
 
 def _refuse_different(models: dict[str, Any]) -> None:
-    """One problem: the same loss, penalty and strength."""
+    """One problem: the same loss, penalty and alpha."""
     first: tuple[str, dict[str, str]] | None = None
     for name, model in models.items():
-        mine = {
-            "loss": repr(getattr(model, "_loss", None)),
+        problem = {
+            "loss": repr(loss_of(model)),
             "penalty": repr(getattr(model, "penalty", None)),
             "alpha": f"{getattr(model, 'alpha_', 0.0):.12g}",
             "fit_intercept": repr(getattr(model, "fit_intercept", None)),
         }
-        first = first or (name, mine)
-        for key, value in mine.items():
+        first = first or (name, problem)
+        for key, value in problem.items():
             if value != first[1][key]:
                 raise ValueError(
                     f"The models solve different problems: {key} is {first[1][key]} for {first[0]!r} and {value} for "
@@ -71,10 +73,10 @@ def _refuse_different(models: dict[str, Any]) -> None:
                 )
 
 
-def _colour(names: list[str], look: Theme) -> dict[str, Any]:
-    """Colours, and dashes where they come round again."""
-    colours = [look.of_class(j) for j in range(len(names))]
-    dashes = [[1, 0] if j < len(look.palette) else [5, 3] for j in range(len(names))]
+def _colour(names: list[str], theme: Theme) -> dict[str, Any]:
+    """Colours, and dashes where the colours repeat."""
+    colours = [theme.of_class(j) for j in range(len(names))]
+    dashes = [[1, 0] if j < len(theme.palette) else [5, 3] for j in range(len(names))]
     legend = alt.Legend(title=None, orient="top", offset=6, symbolType="stroke", symbolStrokeWidth=3, columns=4)
     return {
         "color": alt.Color("solver:N", sort=names, scale=alt.Scale(domain=names, range=colours), legend=legend),
@@ -84,7 +86,7 @@ def _colour(names: list[str], look: Theme) -> dict[str, Any]:
     }
 
 
-def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], look: Theme, width: int) -> Any:
+def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], theme: Theme, width: int) -> Any:
     records: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
     for name, (steps, gap) in zip(names, gaps, strict=True):
@@ -98,19 +100,19 @@ def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], look: Theme, wi
     y = alt.Y(
         "gap:Q",
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
-        axis=log_axis("objective above the best", low, high, minExtent=LEFT),
+        axis=log_axis("objective − smallest value", low, high, minExtent=LEFT),
     )
     x = step_encoding(int(max(steps[-1] for steps, _ in gaps)), "iterations", width=width)
-    encoding = _colour(names, look)
-    lines = _one_by_one(records, names, x=x, y=y, order="step:Q", **encoding)
+    encoding = _colour(names, theme)
+    lines = _lines(records, names, x=x, y=y, order="step:Q", **encoding)
     dots = alt.Chart(rows(ends)).mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=encoding["color"])
     tooltip = [alt.Tooltip("solver:N"), alt.Tooltip("step:Q", title="iterations"), alt.Tooltip("gap:Q", format=".3~g")]
     return alt.layer(*lines, dots.encode(tooltip=tooltip)).properties(width=width, height=HEIGHT)
 
 
-def _one_by_one(records: list[dict[str, Any]], names: list[str], **encoding: Any) -> list[Any]:
-    """A line for each solver, the later the thinner: those that lie on each other are all seen."""
-    widths = np.linspace(WIDEST, THINNEST, len(names)) if len(names) > 1 else [2.0]
+def _lines(records: list[dict[str, Any]], names: list[str], **encoding: Any) -> list[Any]:
+    """A line for each solver, later ones thinner, so that coinciding lines are visible."""
+    widths = np.linspace(MAX_STROKE, MIN_STROKE, len(names)) if len(names) > 1 else [2.0]
     lines = []
     for name, width in zip(names, widths, strict=True):
         own = [record for record in records if record["solver"] == name]
@@ -121,18 +123,18 @@ def _one_by_one(records: list[dict[str, Any]], names: list[str], **encoding: Any
 
 
 def _spaced(n: int) -> Any:
-    """Places of at most so many of n steps, the early ones closer."""
-    if n <= MOST_POINTS:
+    """Indices of at most MAX_POINTS of n steps, the early ones denser."""
+    if n <= MAX_POINTS:
         return np.arange(n)
-    return np.unique(np.concatenate([[0], np.geomspace(1, n - 1, MOST_POINTS).astype(np.int64), [n - 1]]))
+    return np.unique(np.concatenate([[0], np.geomspace(1, n - 1, MAX_POINTS).astype(np.int64), [n - 1]]))
 
 
 def _paths(
-    names: list[str], models: list[Any], X: Any, y: Any, sample_weight: Any, look: Theme
+    names: list[str], models: list[Any], X: Any, y: Any, sample_weight: Any, theme: Theme
 ) -> tuple[Any, list[str]]:
-    ground = Landscape.of(models[0], X, y, sample_weight)
-    begin, value = ground.start()
-    ways = []
+    surface = ObjectiveSurface.of(models[0], X, y, sample_weight)
+    start, value = surface.start()
+    paths = []
     for name, model in zip(names, models, strict=True):
         recorder = recorder_of(model)
         if recorder is None or not recorder.thetas:
@@ -140,55 +142,55 @@ def _paths(
                 f"The path of {name!r} was not recorded: fit it with callbacks=[gm.charts.Recorder()], or leave X and "
                 "y out."
             )
-        way = np.array([theta[0] for theta in recorder.thetas])
+        path = np.array([theta[0] for theta in recorder.thetas])
         if abs(model.history_[0][1] - value) <= 1e-9 * max(abs(value), 1.0):
-            way = np.vstack([begin, way])
-        ways.append(way[np.isfinite(way).all(axis=1)][:, :2])
-    every = np.vstack([*ways, ground.best[None, :2]])
-    low, high = every.min(axis=0), every.max(axis=0)
+            path = np.vstack([start, path])
+        paths.append(path[np.isfinite(path).all(axis=1)][:, :2])
+    points = np.vstack([*paths, surface.best[None, :2]])
+    low, high = points.min(axis=0), points.max(axis=0)
     pad = np.maximum(0.18 * (high - low), 0.05 * np.abs(high - low).max() + 1e-12)
-    gx, gy, Z, used = ground.grid(low - pad, high + pad)
+    gx, gy, Z, used = surface.grid(low - pad, high + pad)
     x = alt.X(
         "x:Q",
         scale=alt.Scale(domain=[float(gx[0]), float(gx[-1])], nice=False, zero=False),
-        axis=linear_axis(ground.names[0], float(gx[0]), float(gx[-1]), grid=False, tickCount=5),
+        axis=linear_axis(surface.names[0], float(gx[0]), float(gx[-1]), grid=False, tickCount=5),
     )
     up = alt.Y(
         "y:Q",
         scale=alt.Scale(domain=[float(gy[0]), float(gy[-1])], nice=False, zero=False),
-        axis=linear_axis(ground.names[1], float(gy[0]), float(gy[-1]), grid=False, tickCount=5, minExtent=LEFT),
+        axis=linear_axis(surface.names[1], float(gy[0]), float(gy[-1]), grid=False, tickCount=5, minExtent=LEFT),
     )
-    layers = [_levels(gx, gy, Z, x, up, look)]
+    layers = [_levels(gx, gy, Z, x, up, theme)]
     records: list[dict[str, Any]] = []
-    for name, way in zip(names, ways, strict=True):
-        points = way * ground.scale
+    for name, path in zip(names, paths, strict=True):
+        points = path * surface.scale
         kept = _spaced(len(points))
         records += [
             {"x": float(points[i, 0]), "y": float(points[i, 1]), "at": at, "solver": name} for at, i in enumerate(kept)
         ]
-    encoding = _colour(names, look)
-    layers += _one_by_one(records, names, x=x, y=up, order="at:Q", **encoding)
-    few = [record for record in records if record["at"] <= 40]
+    encoding = _colour(names, theme)
+    layers += _lines(records, names, x=x, y=up, order="at:Q", **encoding)
+    first = [record for record in records if record["at"] <= MAX_DOTS]
     layers.append(
-        alt.Chart(rows(few)).mark_circle(size=16, opacity=1, clip=True).encode(x=x, y=up, color=encoding["color"])
+        alt.Chart(rows(first)).mark_circle(size=16, opacity=1, clip=True).encode(x=x, y=up, color=encoding["color"])
     )
-    goal = ground.best[:2] * ground.scale
-    star = alt.Chart(rows([{"x": float(goal[0]), "y": float(goal[1])}]))
+    optimum = surface.best[:2] * surface.scale
+    cross = alt.Chart(rows([{"x": float(optimum[0]), "y": float(optimum[1])}]))
     layers.append(
-        star.mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1, color=look.ink).encode(x=x, y=up)
+        cross.mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1, color=theme.ink).encode(x=x, y=up)
     )
-    notes = [f"contours of the objective{_held(ground)}; cross: the optimum of {names[0]}"]
-    if used < len(ground.rows):
-        notes.append(f"contours from {used:,} of {len(ground.rows):,} rows")
+    notes = [f"contours of the objective{_intercept_note(surface)}; cross: the optimum of {names[0]}"]
+    if used < len(surface.rows):
+        notes.append(f"contours from {used:,} of {len(surface.rows):,} rows")
     return alt.layer(*layers).properties(width=PANEL, height=HEIGHT), ["; ".join(notes)]
 
 
-def _held(ground: Landscape) -> str:
-    return ", its intercept at its best" if ground.rows.shape[1] == 3 else ""
+def _intercept_note(surface: ObjectiveSurface) -> str:
+    return " at the optimal intercept" if surface.rows.shape[1] == 3 else ""
 
 
-def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, look: Theme) -> Any:
-    """Contours at levels that come closer towards the minimum."""
+def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, theme: Theme) -> Any:
+    """Contours at levels that are denser towards the minimum."""
     finite = Z[np.isfinite(Z)]
     low, high = float(finite.min()), float(np.quantile(finite, 0.98))
     levels = low + (high - low) * np.linspace(0.07, 1.0, LEVELS) ** 2
@@ -201,7 +203,7 @@ def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, look: Theme) -> A
                 {"x": float(a), "y": float(b), "line": f"{place}.{part}", "at": at, "level": float(level)}
                 for at, (a, b) in enumerate(kept)
             ]
-    base = alt.Chart(rows(records)).mark_line(color=look.faint, strokeWidth=1, clip=True, strokeJoin="round")
+    base = alt.Chart(rows(records)).mark_line(color=theme.faint, strokeWidth=1, clip=True, strokeJoin="round")
     return base.encode(x=x, y=y, detail="line:N", order="at:Q")
 
 
@@ -209,27 +211,27 @@ def _finding(names: list[str], gaps: list[tuple[Floats, Floats]]) -> str:
     first = max(float(gap[0]) for _, gap in gaps)
     needed = {}
     for name, (steps, gap) in zip(names, gaps, strict=True):
-        arrived = np.flatnonzero(gap <= NEAR * first)
-        needed[name] = int(steps[arrived[0]]) if arrived.size else None
-    there = {name: steps for name, steps in needed.items() if steps is not None}
-    if not there:
-        return "No method comes within a millionth of its first gap"
-    fastest = min(there, key=lambda name: there[name])
-    start = f"{fastest} closes the gap to a millionth in {there[fastest]:,} iterations"
+        converged = np.flatnonzero(gap <= CONVERGED * first)
+        needed[name] = int(steps[converged[0]]) if converged.size else None
+    iterations = {name: steps for name, steps in needed.items() if steps is not None}
+    if not iterations:
+        return "No solver reduces the gap to a millionth"
+    fastest = min(iterations, key=lambda name: iterations[name])
+    start = f"{fastest} reduces the gap to a millionth in {iterations[fastest]:,} iterations"
     others = [name for name in names if name != fastest]
     if not others:
         return start
-    never = [name for name in others if name not in there]
-    if never:
-        name = never[0] if len(never) == 1 else f"{len(never)} others"
-        return f"{start}; {name} {'does' if len(never) == 1 else 'do'} not get there"
-    slowest = max(others, key=lambda name: there[name])
-    return f"{start}, {slowest} in {there[slowest]:,}"
+    unconverged = [name for name in others if name not in iterations]
+    if unconverged:
+        name = unconverged[0] if len(unconverged) == 1 else f"{len(unconverged)} others"
+        return f"{start}; {name} {'does' if len(unconverged) == 1 else 'do'} not"
+    slowest = max(others, key=lambda name: iterations[name])
+    return f"{start}, {slowest} in {iterations[slowest]:,}"
 
 
 def _problem(model: Any) -> str:
-    words = [type(model).__name__]
-    loss = getattr(model, "_loss", None)
-    words += [f"loss {type(loss).__name__}"] if loss is not None else []
-    words += [f"alpha {number(model.alpha_)}"] if getattr(model, "alpha_", None) else []
-    return " · ".join(words)
+    facts = [type(model).__name__]
+    loss = loss_of(model)
+    facts += [f"loss {type(loss).__name__}"] if loss is not None else []
+    facts += [f"alpha {number(model.alpha_)}"] if has(model, "alpha_") and model.alpha_ else []
+    return " · ".join(facts)

@@ -13,7 +13,7 @@ from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots_of_distinct
 from gramian.kernels.named import kernel_of
-from gramian.kernels.points import is_table, vectors
+from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.vectors.stationary import Mahalanobis
 from gramian.models.base.composed import penalty_of
 from gramian.models.kernel.learned_metric import learn_metric
@@ -54,6 +54,12 @@ class Kernelised:
     def _feature_coef(self) -> Any:
         """Coefficients of what the fit was to: the columns, features of landmark points, or k at support vectors."""
         return self._coef
+
+    @property
+    def _extent(self) -> Any:
+        """Points around the rows of the fit, for charts: landmark points that are rows of numbers, or None."""
+        points = self._pivots.points if hasattr(self, "_pivots") else None
+        return points.dense() if isinstance(points, Vectors) else None
 
     @property
     def _has_function(self) -> bool:

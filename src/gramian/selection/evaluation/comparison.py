@@ -1,7 +1,7 @@
 """Which of two models is better, on the same folds."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betainc
@@ -55,6 +55,7 @@ class Comparison(Drawn):
     evaluations : (Evaluation, Evaluation)
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("comparison",)
     metric: str
     names: tuple[str, str]
     difference: float

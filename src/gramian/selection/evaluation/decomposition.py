@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class BiasVariance(Drawn):
         What had to be changed for the parts to add up.
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("decomposition",)
     model: str
     loss: str
     bias: float

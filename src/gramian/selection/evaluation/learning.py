@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -56,6 +56,7 @@ class Curves(Drawn):
         The value there.
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("curves",)
     model: str
     over: str
     values: Array

@@ -1,7 +1,7 @@
 """How good a model is, choices included: nested cross-validation in one call."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -75,6 +75,7 @@ class Evaluation(Drawn):
     notes : list of str
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("evaluation",)
     model: str
     scores: dict[str, Score]
     choices: list[dict[str, Any]]

@@ -1,6 +1,6 @@
 """What every map of rows into few dimensions has: its reading of rows, its columns out, and its summary."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """An estimator that gives each row of the fit a place: `embedding_` (n, r)."""
 
+    _axes_have_units: ClassVar[bool] = True  # else charts leave out ticks
     embedding_: Floats
     certificate_: Certificate
     solver_: SolverInfo

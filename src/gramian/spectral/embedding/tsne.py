@@ -92,6 +92,8 @@ class TSNE(Embedding):
     ((60, 2), True)
     """
 
+    _axes_have_units = False
+
     def __init__(
         self,
         n_components: int = 2,

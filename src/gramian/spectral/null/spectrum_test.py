@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,6 +51,7 @@ class SpectrumTest(Drawn):
         Rows (sum of weights) and columns that vary.
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("scree",)
     eigenvalues: Floats
     noise: float
     edges: tuple[float, float]

@@ -27,6 +27,7 @@ class Structure(Drawn, ABC):
     `pass_requests` asks for further sums. The class attributes are traits: other modules read them, never the class.
     """
 
+    _charts: ClassVar[tuple[str, ...]] = ("structure",)  # none where it has no place among the columns
     density: ClassVar[bool] = False  # the loss is −log density, not a power of the distance
     power: ClassVar[int] = 2  # of the distance in the loss
     is_point: ClassVar[bool] = False  # its position is all that it learns
@@ -37,7 +38,6 @@ class Structure(Drawn, ABC):
     initialized_by: ClassVar[str] = "sample"  # fitted first to a "sample" of few rows, or to a "part" found by k-means
     location_attribute: ClassVar[str] = "center_"  # the fitted attribute (d,) that places it
     noun: ClassVar[tuple[str, str]] = ("structure", "structures")
-    chart_kind: ClassVar[str | None] = "structure"  # None where it has no place among the columns
 
     # what a subclass defines
 

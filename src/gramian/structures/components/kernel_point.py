@@ -43,7 +43,7 @@ class KernelPoint(Structure):
     is_point: ClassVar[bool] = True
     location_attribute: ClassVar[str] = "points_"
     noun: ClassVar[tuple[str, str]] = ("point", "points")
-    chart_kind: ClassVar[str | None] = None
+    _charts: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, sample_weight: Any = None) -> "KernelPoint":
         if isinstance(X, Rows):
