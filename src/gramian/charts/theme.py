@@ -87,6 +87,11 @@ def title(text: str, *subtitles: str) -> Any:
     return alt.TitleParams(wrapped(text, 66), subtitle=lines)
 
 
+def panel_title(text: str, theme: Theme, offset: int = 8) -> Any:
+    """The title of one of several panels side by side."""
+    return alt.TitleParams(text, fontSize=12, fontWeight="normal", color=theme.muted, offset=offset)
+
+
 def _facts_unbroken(text: str) -> str:
     """Facts between dots, of which no short one is broken over two lines and no line begins with a dot."""
     facts = text.split(" · ")

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.axis import ValueAxis
+from gramian.charts.marks.axis import ValueAxis, vertical_rule
 from gramian.charts.marks.text import counted, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
@@ -74,11 +74,7 @@ def draw(model: Any, theme: Theme) -> Any:
         layers.append(bars.encode(y=vertical.encoding("low"), y2="high:Q"))
     layers.append(base.mark_point(color=theme.accent, filled=True, size=36, opacity=1).encode(y=y, tooltip=tooltip))
     chosen = [record for record in records if record["k"] == int(choice.chosen)]
-    mark = alt.Chart(rows([{"k": int(choice.chosen), "text": "chosen"}])).encode(x=x)
-    layers.append(mark.mark_rule(color=theme.ink, strokeWidth=1.5))
-    layers.append(
-        mark.mark_text(baseline="bottom", color=theme.ink, fontSize=12).encode(y=alt.value(-4), text="text:N")
-    )
+    layers += vertical_rule("k", int(choice.chosen), "chosen", x, theme)
     layers.append(alt.Chart(rows(chosen)).mark_point(filled=True, size=80, opacity=1, color=theme.ink).encode(x=x, y=y))
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(*_title(model, choice, errors)))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import Floats, tick_format, tick_text, ticks
-from gramian.charts.theme import LEFT, WIDTH, rows
+from gramian.charts.theme import LEFT, WIDTH, Theme, rows
 
 TITLE = "← stronger penalty\u2003·\u2003alpha\u2003·\u2003weaker penalty →"
 MAX_LINEAR_STEPS = 60
@@ -64,6 +64,16 @@ class AlphaAxis:
             align=side, baseline="bottom", dx={"left": -1, "right": 1, "center": 0}[side], color=colour, fontSize=12
         ).encode(y=alt.value(-5), text="text:N")
         return line + label
+
+
+def vertical_rule(
+    field: str, at: float, text: str, x: Any, theme: Theme, *, dashed: bool = False, align: str = "center"
+) -> list[Any]:
+    """A vertical line at a value of a field, with a label above it."""
+    base = alt.Chart(rows([{field: at, "text": text}])).encode(x=x)
+    line = base.mark_rule(color=theme.ink, strokeWidth=1.2 if dashed else 1.5, strokeDash=[4, 4] if dashed else [1, 0])
+    label = base.mark_text(align=align, baseline="bottom", color=theme.ink, fontSize=12)
+    return [line, label.encode(y=alt.value(-4), text="text:N")]
 
 
 def log_axis(title: str | None, low: float, high: float, *, max_ticks: int = 9, **options: Any) -> Any:

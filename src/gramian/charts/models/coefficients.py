@@ -8,7 +8,7 @@ from gramian.charts.declaration import ChartKind, has, loss_of, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import Floats, feature_names, labels, number, plain, used
-from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 from gramian.objective.losses.classification import Logistic
 from gramian.objective.losses.regression import Poisson
 
@@ -36,7 +36,7 @@ def draw(model: Any, theme: Theme) -> Any:
         one = {key: values[target] for key, values in columns.items()}
         records = [_record(one, int(j), shown[int(j)]) for j in order]
         panel = _panel(records, theme, min(targets, MAX_TARGETS), _axis_title(model, targets), first=target == 0)
-        panels.append(panel if targets == 1 else panel.properties(title=_heading_style(headings[target], theme)))
+        panels.append(panel if targets == 1 else panel.properties(title=panel_title(headings[target], theme)))
     whole = panels[0] if targets == 1 else alt.hconcat(*panels, spacing=24)
     finding, legend = _finding(columns)
     return whole.properties(title=title(finding, _facts(model, facts), "; ".join([*legend, *notes])))
@@ -151,10 +151,6 @@ def _pair(base: Any, x: Any, theme: Theme, tooltip: list[Any]) -> Any:
 
 def _scale(clear: str, unclear: str) -> Any:
     return alt.Scale(domain=["clear", "unclear"], range=[clear, unclear])
-
-
-def _heading_style(text: str, theme: Theme) -> Any:
-    return alt.TitleParams(text, fontSize=12, fontWeight="normal", color=theme.muted, offset=8)
 
 
 def _finding(columns: dict[str, Any]) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ from gramian.charts.declaration import ChartKind, has, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
 from gramian.charts.marks.text import Floats, feature_names, labels, listed, number, percent, used
-from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 
 MAX_LINES = 60
 MAX_TARGETS = 3
@@ -42,7 +42,7 @@ def draw(model: Any, theme: Theme) -> Any:
         lines, n_omitted = _lines(coefs[:, target], names, theme)
         hidden = max(hidden, n_omitted)
         panel = _panel(lines, axis, alphas, model, theme, width)
-        heading = alt.TitleParams(f"target {target}", fontSize=12, fontWeight="normal", color=theme.muted, offset=20)
+        heading = panel_title(f"target {target}", theme, offset=20)
         panels.append(panel if targets == 1 else panel.properties(title=heading))
     whole = panels[0] if targets == 1 else alt.hconcat(*panels, spacing=24)
     notes = [f"the {MAX_LINES} largest of {MAX_LINES + hidden:,} lines are shown"] if hidden else []

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.charts.declaration import ChartKind, has, is_unsupervised, offers
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.axis import ValueAxis, log_axis
+from gramian.charts.marks.axis import ValueAxis, log_axis, vertical_rule
 from gramian.charts.marks.text import Floats, counted, number, percent
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
@@ -69,7 +69,7 @@ def draw(model: Any, theme: Theme) -> Any:
     dot = base.mark_point(filled=True, size=58 if shown <= 30 else 34, opacity=1)
     layers.append(dot.encode(color=colour, tooltip=tooltip))
     if 0 < kept < len(values) and kept < shown:
-        layers += _kept(kept, x, theme)
+        layers += vertical_rule("component", kept + 0.5, f"{kept} kept", x, theme, dashed=True)
     return alt.layer(*layers).properties(
         width=WIDTH, height=HEIGHT, title=title(*_title(model, null, values, shares, kept, shown))
     )
@@ -135,13 +135,6 @@ def _above_scrambled(values: Floats, scrambled: Floats) -> int:
     m = min(scrambled.shape[1], len(values))
     above = values[:m] > np.quantile(scrambled[:, :m], 0.95, axis=0)
     return m if above.all() else int(above.argmin())
-
-
-def _kept(kept: int, x: Any, theme: Theme) -> list[Any]:
-    mark = alt.Chart(rows([{"component": kept + 0.5, "text": f"{kept} kept"}])).encode(x=x)
-    line = mark.mark_rule(color=theme.ink, strokeWidth=1.2, strokeDash=[4, 4])
-    label = mark.mark_text(baseline="bottom", align="center", color=theme.ink, fontSize=12)
-    return [line, label.encode(y=alt.value(-4), text="text:N")]
 
 
 def _title(model: Any, null: Any, values: Floats, shares: Floats, kept: int, shown: int) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample, weighted_quantile
 from gramian.charts.marks.text import Floats, counted, number, shown_text
 from gramian.charts.predictions.predictions import NumberPredictions, predicts_numbers
-from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 from gramian.objective.losses.base import Scaled
 
 HEIGHT = 300
@@ -38,7 +38,7 @@ def draw(predictions: NumberPredictions, theme: Theme) -> Any:
         outlier = _outliers(residual, influence, predictions.weight)
         predicted = predictions.predicted[:, target]
         panel, note = _panel(predicted, residual, influence, outlier, predictions.weight, theme, width)
-        heading = alt.TitleParams(f"target {target}", fontSize=12, fontWeight="normal", color=theme.muted, offset=8)
+        heading = panel_title(f"target {target}", theme)
         panels.append(panel if targets == 1 else panel.properties(title=heading))
         notes += note
         facts.append(_fact(predictions, residual, outlier, target))

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.axis import ValueAxis, linear_axis, log_axis
+from gramian.charts.marks.axis import ValueAxis, linear_axis, log_axis, vertical_rule
 from gramian.charts.marks.text import labels, number, plain
 from gramian.charts.models.path import LABEL_HEIGHT, spread
 from gramian.charts.theme import WIDTH, Theme, rows, title
@@ -54,10 +54,7 @@ def draw(result: Any, theme: Theme) -> Any:
         offset = alt.XOffset("on:N", sort=names, scale=alt.Scale(paddingOuter=1))
         layers = [layer.encode(xOffset=offset) for layer in layers]
     if result.over != "rows" and numeric:
-        mark = alt.Chart(rows([{"x": places[result.best], "text": "best"}])).encode(x=x)
-        layers.append(mark.mark_rule(color=theme.ink, strokeWidth=1.2, strokeDash=[4, 4]))
-        label = mark.mark_text(baseline="bottom", color=theme.ink, fontSize=12)
-        layers.append(label.encode(y=alt.value(-4), text="text:N"))
+        layers += vertical_rule("x", places[result.best], "best", x, theme, dashed=True)
     folds, best = result.train.folds.shape[1], result.validation
     best_score = f"{result.metric} {number(best.mean[result.best], 4)} ± {number(best.se[result.best], 2)}"
     facts = f"{result.model} · {folds} folds · best validation score: {best_score}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.axis import ValueAxis
+from gramian.charts.marks.axis import ValueAxis, vertical_rule
 from gramian.charts.marks.text import feature_names, labels, listed, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
@@ -51,19 +51,13 @@ def draw(model: Any, theme: Theme) -> Any:
         y=y, tooltip=[alt.Tooltip("size:Q", title="features"), alt.Tooltip("loss:Q", format=".4~g")]
     )
     chosen = int(np.count_nonzero(model.support_))
-    mark = alt.Chart(rows([{"size": float(chosen), "text": f"{chosen} selected"}])).encode(x=x)
     share = (chosen - ends[0]) / max(ends[1] - ends[0], 1.0)
-    label = mark.mark_text(
-        align="right" if share > 0.8 else "left" if share < 0.2 else "center",
-        baseline="bottom",
-        fontSize=12,
-        color=theme.ink,
-    ).encode(y=alt.value(-5), text="text:N")
-    rule = mark.mark_rule(color=theme.ink, strokeWidth=1.5)
+    align = "right" if share > 0.8 else "left" if share < 0.2 else "center"
+    rule = vertical_rule("size", float(chosen), f"{chosen} selected", x, theme, align=align)
     best = int(np.nanargmin(mean))
     loss = f"{number(mean[best], 4)} ± {number(se[best], 2)}"
     facts = f"{type(model).__name__} · smallest validation loss {loss} with {int(sizes[best])} features"
-    return alt.layer(rule, label, bars, line, dots).properties(
+    return alt.layer(*rule, bars, line, dots).properties(
         width=WIDTH, height=HEIGHT, title=title(_finding(model, chosen), facts)
     )
 
