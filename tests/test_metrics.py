@@ -66,6 +66,9 @@ class TestAgainstScikitLearn:
             close(metrics.recall(a, b, sample_weight=w), sk.recall_score(a, b, sample_weight=w))
             close(metrics.f1(a, b, sample_weight=w), sk.f1_score(a, b, sample_weight=w))
             close(metrics.confusion(a, b, sample_weight=w), sk.confusion_matrix(a, b, sample_weight=w))
+            close(metrics.balanced_accuracy(a, b, sample_weight=w), sk.balanced_accuracy_score(a, b, sample_weight=w))
+            close(metrics.zero_one(a, b, sample_weight=w), sk.zero_one_loss(a, b, sample_weight=w))
+            close(metrics.matthews(a, b, sample_weight=w), sk.matthews_corrcoef(a, b, sample_weight=w))
             (tn, fp), _ = sk.confusion_matrix(a, b, sample_weight=w)
             close(metrics.fpr(a, b, sample_weight=w), fp / (fp + tn))
         names = np.array(["no", "yes"])
@@ -99,6 +102,9 @@ class TestAgainstScikitLearn:
             None: false / others,
         }[average]
         close(metrics.fpr(y, p, average=average, sample_weight=w), expected)
+        close(metrics.matthews(y, p, sample_weight=w), sk.matthews_corrcoef(y, p, sample_weight=w))
+        recalls = metrics.recall(y, p, average=None, sample_weight=w)
+        close(metrics.balanced_accuracy(y, p, sample_weight=w), recalls[:k].mean())
 
     def test_more_than_two_classes_are_macro_averaged_and_one_can_be_asked_for(self):
         y, p = labelled(k=4)
@@ -171,6 +177,11 @@ class TestAgainstScikitLearn:
             close(metrics.mse(a, b, sample_weight=w), sk.mean_squared_error(a, b, sample_weight=w))
             close(metrics.mae(a, b, sample_weight=w), sk.mean_absolute_error(a, b, sample_weight=w))
             close(metrics.r2(a, b, sample_weight=w), sk.r2_score(a, b, sample_weight=w))
+            close(metrics.rmse(a, b, sample_weight=w), sk.root_mean_squared_error(a, b, sample_weight=w))
+            if kind != "real":  # their quantiles of other weights are of another kind
+                each = np.ones(len(a), int) if w is None else w.astype(int)
+                expected = sk.median_absolute_error(np.repeat(a, each, axis=0), np.repeat(b, each, axis=0))
+                close(metrics.median_absolute_error(a, b, sample_weight=w), expected)
 
     @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
     @pytest.mark.parametrize("bins", [1, 3, 10])
@@ -433,7 +444,29 @@ class TestCoverage:
         found = coverage(draw, lambda y, s: f(y, s, interval=0.95), truth, 300)
         assert 0.91 <= found <= 0.985
 
-    @pytest.mark.parametrize(("name", "truth"), [("mse", 1.0), ("mae", np.sqrt(2 / np.pi)), ("r2", 0.8)])
+    @pytest.mark.parametrize("name", ["balanced_accuracy", "matthews", "zero_one"])
+    @pytest.mark.parametrize(("table", "n"), [(table, 80), (big, 150)])
+    def test_metrics_of_the_whole_table(self, name, table, n):
+        row, column, right = table.sum(axis=1), table.sum(axis=0), np.trace(table)
+        truth = {
+            "balanced_accuracy": (np.diag(table) / row).mean(),
+            "matthews": (right - row @ column) / np.sqrt((1 - row @ row) * (1 - column @ column)),
+            "zero_one": 1 - right,
+        }[name]
+        f = getattr(metrics, name)
+        found = coverage(self.cells(table, n), lambda y, p: f(y, p, interval=0.95), truth)
+        assert 0.91 <= found <= 0.985
+
+    @pytest.mark.parametrize(
+        ("name", "truth"),
+        [
+            ("mse", 1.0),
+            ("mae", np.sqrt(2 / np.pi)),
+            ("r2", 0.8),
+            ("rmse", 1.0),
+            ("median_absolute_error", norm.ppf(0.75)),
+        ],
+    )
     def test_numbers(self, name, truth):
         f = getattr(metrics, name)
 
@@ -459,6 +492,26 @@ class TestCoverage:
 
 
 class TestUndefined:
+    def test_metrics_of_the_whole_table(self):
+        for y, p in (([1, 1], [1, 0]), ([1, 0], [1, 1]), ([1, 1], [1, 1])):
+            assert metrics.matthews(y, p, interval=0.9) == (0.0, -1.0, 1.0)
+        right = metrics.matthews([0, 1] * 20, [0, 1] * 20, interval=0.95)
+        assert right.value == right.high == 1.0
+        assert 0.5 < right.low < 1.0
+        assert metrics.balanced_accuracy(["a"], ["a"], interval=0.95)[::2] == (1.0, 1.0)
+
+    def test_root_and_median_of_a_few_errors(self):
+        assert metrics.rmse([1.0, 2.0], [1.0, 2.0], interval=0.9) == (0.0, 0.0, 0.0)
+        assert metrics.rmse([1.0], [3.0], interval=0.9) == (2.0, 0.0, np.inf)
+        assert metrics.rmse([1e200, 0.0], [-1e200, 2e200]) == 2e200
+        assert metrics.median_absolute_error([1.0] * 5, range(5), interval=0.95) == (1.0, 0.0, np.inf)
+        assert metrics.median_absolute_error(np.zeros(6), range(6), interval=0.95) == (2.5, 0.0, 5.0)
+        assert metrics.median_absolute_error([0.0, 0.0], [1.0, 3.0], sample_weight=[0.5, 0.7]) == 3.0
+        with pytest.raises(OverflowError, match="exceed the range of float64"):
+            metrics.rmse([1.7e308, 0.0], [-1.7e308, 0.0])
+        with pytest.raises(OverflowError, match="error of row 1 exceeds the range"):
+            metrics.median_absolute_error([0.0, 1e308], [0.0, -1e308])
+
     def test_nothing_below_a_fraction_is_zero_and_says_nothing(self):
         y, p = [0, 1, 1], [0, 0, 0]
         assert metrics.precision(y, p, interval=0.95) == (0.0, 0.0, 1.0)
@@ -843,6 +896,13 @@ class TestRefusals:
         close(sum(parts).r2(), metrics.r2([1.0, 2.0] * 2, [1.0, 2.5] * 2))
 
     def test_names_and_options(self):
+        with pytest.raises(ValueError, match="needs is 'classes'; it must be one of 'labels'"):
+            metrics.define_metric(metrics.Confusion.of, needs="classes", greater_is_better=True)
+        with pytest.raises(TypeError, match="positive"):
+            metrics.accuracy([0, 1], [0, 1], positive=1)
+        parts = [metrics.AbsoluteErrors.of(*[np.ones((2, t))] * 2) for t in (1, 2)]
+        with pytest.raises(ValueError, match="One part has 1 targets and the other 2"):
+            parts[0] + parts[1]
         with pytest.raises(ValueError, match=r"no metric 'roc-auc'; did you mean 'roc_auc'\?.*accuracy, precision"):
             metrics.metric("roc-auc")
         with pytest.raises(ValueError, match="no metric 7; The metrics are"):

@@ -76,6 +76,10 @@ def metric(name, y, decided, w=None, positive=1):
     fn, tn = w[~yes & is_it].sum(), w[~yes & ~is_it].sum()
     if name == "accuracy":
         return w[y == decided].sum() / w.sum()
+    if name == "zero_one":
+        return w[y != decided].sum() / w.sum()
+    if name == "matthews":
+        return metrics.matthews_corrcoef(y, decided, sample_weight=w)
     if name == "balanced_accuracy":
         return np.mean([w[(y == c) & (decided == c)].sum() / w[y == c].sum() for c in np.unique(y)])
     return {
@@ -116,7 +120,7 @@ def test_no_threshold_is_better(name, seed, ties, weights):
     scores, y, w = problem(seed, ties=ties, weights=weights)
     model = tuned(scores, y, objective=name, w=w)
     found = [metric(name, y, d.astype(int), w) for d in every_decision(scores)]
-    best = min(found) if name == "fpr" else max(found)
+    best = min(found) if name in ("fpr", "zero_one") else max(found)
     np.testing.assert_allclose(model.score_, best, rtol=1e-12, atol=1e-15)
     decided = model.predict(scores[:, None])
     np.testing.assert_allclose(metric(name, y, decided, w), best, rtol=1e-12, atol=1e-15)
@@ -369,7 +373,7 @@ def several(seed, n=120, k=3):
 
 
 def mean_metric(name, y, decided, k, w):
-    if name in ("accuracy", "balanced_accuracy"):
+    if name in ("accuracy", "balanced_accuracy", "matthews", "zero_one"):
         return metric(name, y, decided, w)
     return np.mean([metric(name, y == j, decided == j, w) for j in range(k)])
 
@@ -384,7 +388,7 @@ def test_several_classes_none_of_whose_thresholds_can_be_improved(name, k, inner
     if inner is Given:
         scores = levels
     model = tuned(scores, y, inner, name, w)
-    sign = -1 if name == "fpr" else 1
+    sign = -1 if name in ("fpr", "zero_one") else 1
     decided = model.predict(scores)
     best = mean_metric(name, y, decided, k, w)
     np.testing.assert_allclose(model.score_, best, rtol=1e-12)

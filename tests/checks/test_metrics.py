@@ -13,8 +13,9 @@ from checks.members import public_classes
 from gramian import metrics
 from gramian.metrics import METRICS, Statistic
 
-PUBLIC = ["accuracy", "average_precision", "brier", "calibration", "confusion", "f1", "fpr", "log_loss", "mae", "mse"]
-PUBLIC += ["pr_curve", "precision", "r2", "recall", "roc_auc", "roc_curve"]
+PUBLIC = ["accuracy", "average_precision", "balanced_accuracy", "brier", "calibration", "confusion", "f1", "fpr"]
+PUBLIC += ["log_loss", "mae", "matthews", "median_absolute_error", "mse", "pr_curve", "precision", "r2", "recall"]
+PUBLIC += ["rmse", "roc_auc", "roc_curve", "zero_one"]
 
 
 def rows(needs, kind, seed=0, n=120):
@@ -164,6 +165,37 @@ class TestMetric:
             wide = metric(y, prediction, interval=0.99, **options(metric, kind))
             assert (np.asarray(wide.low) <= low).all()
             assert (np.asarray(wide.high) >= high).all()
+
+    def test_values_and_intervals_are_within_the_declared_range(self, name, kind):
+        metric = METRICS[name]
+        if metric.greater_is_better is None:
+            return
+        for seed in range(5):
+            found = metric(*rows(metric.needs, kind, seed=seed, n=12), interval=0.99, **options(metric, kind))
+            assert metric.range[0] <= found.low <= found.high <= metric.range[1]
+
+    def test_means_over_rows_are_declared(self, name, kind):
+        """The mean of the metric over two halves of the weight is the metric of both, for means over rows alone."""
+        metric = METRICS[name]
+        if metric.greater_is_better is None:
+            return
+        y, prediction = rows(metric.needs, kind, seed=7)
+        chosen = options(metric, kind)
+        halves = [metric(y[part], prediction[part], **chosen) for part in (slice(0, 60), slice(60, 120))]
+        whole = metric(y, prediction, **chosen)
+        assert (abs(np.mean(halves) - whole) < 1e-12) == metric.is_row_mean
+
+    def test_counts_of_classes_give_the_metric(self, name, kind):
+        metric = METRICS[name]
+        if metric.of_counts is None:
+            return
+        y, prediction = rows(metric.needs, kind, seed=8)
+        weight = np.random.default_rng(9).uniform(0.5, 2.0, len(y))
+        table = metrics.confusion(y, prediction, sample_weight=weight)
+        positive = 1 if kind == "one" else None
+        found = metric.of_counts(np.diag(table), table.sum(axis=1), table.sum(axis=0), positive)
+        expected = metric(y, prediction, sample_weight=weight, **options(metric, kind))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
     def test_statistics_are_values(self, name, kind):
         metric = METRICS[name]

@@ -2,21 +2,22 @@
 
 from typing import Any
 
+from gramian.metrics.definition import define_metric
 from gramian.metrics.probabilities import probable
 from gramian.metrics.statistics.ranks import PrBand, PrCurve, Ranking, RocBand, RocCurve
 from gramian.metrics.statistics.reliability import Calibration, calibrated
 
 
-def roc_curve(
-    y: Any,
-    prediction: Any,
-    *,
-    positive: Any = None,
-    labels: Any = None,
-    sample_weight: Any = None,
-    interval: Any = None,
-) -> RocCurve | RocBand:
-    """Rates of false and true positives at every threshold: rows that score at least as much are decided positive.
+def ranked_probabilities(
+    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+) -> Ranking:
+    """The statistic of `calibration`: a ranking by probabilities."""
+    return Ranking.of(y, probable(prediction), sample_weight, positive=positive, labels=labels)
+
+
+@define_metric(Ranking.of, needs="scores", greater_is_better=None)
+def roc_curve(ranking: Ranking, *, interval: Any = None) -> RocCurve | RocBand:
+    """Rates of false and true positives at every threshold: rows that score at least as much are predicted positive.
 
     Parameters
     ----------
@@ -45,26 +46,19 @@ def roc_curve(
     >>> curve.tpr
     array([0. , 0.5, 0.5, 1. , 1. ])
     """
-    return Ranking.of(y, prediction, sample_weight, positive=positive, labels=labels).roc_curve(interval=interval)
+    return ranking.roc_curve(interval=interval)
 
 
-def pr_curve(
-    y: Any,
-    prediction: Any,
-    *,
-    positive: Any = None,
-    labels: Any = None,
-    sample_weight: Any = None,
-    interval: Any = None,
-) -> PrCurve | PrBand:
-    """Precision and recall at every threshold: rows that score at least as much are decided positive.
+@define_metric(Ranking.of, needs="scores", greater_is_better=None)
+def pr_curve(ranking: Ranking, *, interval: Any = None) -> PrCurve | PrBand:
+    """Precision and recall at every threshold: rows that score at least as much are predicted positive.
 
     Parameters are those of `roc_curve`; the band is Wilson's interval of `precision` at each threshold by itself.
 
     Returns
     -------
     named tuple (precision, recall, thresholds), with `interval` also (…, low, high)
-        Thresholds increase; the last point, precision 1 and recall 0, has none (nothing is decided positive).
+        Thresholds increase; the last point, precision 1 and recall 0, has none (nothing is predicted positive).
 
     Examples
     --------
@@ -72,20 +66,11 @@ def pr_curve(
     >>> gm.metrics.pr_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).precision.round(3)
     array([0.5  , 0.667, 0.5  , 1.   , 1.   ])
     """
-    return Ranking.of(y, prediction, sample_weight, positive=positive, labels=labels).pr_curve(interval=interval)
+    return ranking.pr_curve(interval=interval)
 
 
-def calibration(
-    y: Any,
-    prediction: Any,
-    *,
-    bins: Any = 10,
-    strategy: Any = "uniform",
-    positive: Any = None,
-    labels: Any = None,
-    sample_weight: Any = None,
-    interval: Any = None,
-) -> Calibration:
+@define_metric(ranked_probabilities, needs="probabilities", greater_is_better=None)
+def calibration(ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: Any = None) -> Calibration:
     """How often the positive class occurs among rows that were given about the same probability of it.
 
     Parameters
@@ -124,12 +109,4 @@ def calibration(
     >>> round(found.error, 3)
     0.225
     """
-    ranking = ranked_probabilities(y, prediction, sample_weight, positive=positive, labels=labels)
     return calibrated(ranking, bins=bins, strategy=strategy, interval=interval)
-
-
-def ranked_probabilities(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
-) -> Ranking:
-    """The statistic of `calibration`: a ranking by probabilities."""
-    return Ranking.of(y, probable(prediction), sample_weight, positive=positive, labels=labels)

@@ -1,4 +1,4 @@
-"""Metrics by name: what each needs, whether more of it is better, and its statistic for blocks of rows."""
+"""Metrics by name, and what measures one of them block by block."""
 
 import difflib
 from collections.abc import Callable
@@ -7,64 +7,11 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from gramian.metrics.curves import calibration, pr_curve, ranked_probabilities, roc_curve
-from gramian.metrics.decisions import accuracy, confusion, f1, fpr, precision, recall
-from gramian.metrics.numbers import absolute_errors, mae, mse, r2, squared_errors
-from gramian.metrics.order import average_precision, ranked, roc_auc
-from gramian.metrics.probabilities import brier, brier_losses, log_loss, log_losses
+from gramian.metrics import classification, curves, probabilities, ranking, regression  # noqa: F401  (define metrics)
+from gramian.metrics.definition import DEFINED, Metric
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.counts import Confusion
-from gramian.metrics.statistics.explained import Explained
-from gramian.metrics.statistics.means import MeanLoss
-from gramian.metrics.statistics.one_vs_rest import OneVsRest
-from gramian.metrics.statistics.ranks import Ranking
-from gramian.metrics.statistics.reliability import calibrated
 
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric and what is known of it.
-
-    Attributes
-    ----------
-    name : str
-    function : callable
-        `function(y, prediction, *, sample_weight=None, interval=None, …)`.
-    needs : "labels", "scores", "probabilities" or "numbers"
-        What the predictions must be: decided classes, scores (n,) or (n, k), probabilities, or numbers.
-    greater_is_better : bool or None
-        None for tables and curves, which have no order.
-    build : callable
-        From (y, prediction, sample_weight) of some rows to a `Statistic`.
-    read : callable
-        From a `Statistic` to the metric.
-
-    Examples
-    --------
-    >>> import gramian as gm
-    >>> found = gm.metrics.metric("mse")
-    >>> found.needs, found.greater_is_better, found([1.0, 2.0], [1.0, 4.0])
-    ('numbers', False, 2.0)
-    """
-
-    name: str
-    function: Callable[..., Any]
-    needs: str
-    greater_is_better: bool | None
-    build: Callable[..., Statistic]
-    read: Callable[..., Any]
-
-    def __call__(self, y: Any, prediction: Any, **options: Any) -> Any:
-        return self.function(y, prediction, **options)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Options of this metric alone, such as `positive` and `average`."""
-        return tuple(
-            name
-            for name in signature(self.function).parameters
-            if name not in ("y", "prediction", "sample_weight", "interval")
-        )
+METRICS = MappingProxyType(DEFINED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +64,18 @@ class Measurement(Statistic):
 
 
 def metric(name: Any) -> Metric:
-    """The metric of this name, from `METRICS`.
+    """The metric of this name, from `METRICS`; a `Metric`, or a function of `gm.metrics`, is its own.
 
     >>> import gramian as gm
     >>> gm.metrics.metric("f1").greater_is_better
     True
     """
+    name = getattr(name, "metric", name)
     if isinstance(name, Metric):
         return name
     if not isinstance(name, str) or name not in METRICS:
-        near = difflib.get_close_matches(str(name), METRICS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        similar = difflib.get_close_matches(str(name), METRICS, n=1)
+        hint = f"did you mean {similar[0]!r}? " if similar else ""
         raise ValueError(f"There is no metric {name!r}; {hint}The metrics are {', '.join(METRICS)}.")
     return METRICS[name]
 
@@ -137,7 +85,7 @@ def statistic(name: Any, **options: Any) -> Callable[..., Measurement]:
 
     Parameters
     ----------
-    name : str or Metric
+    name : str, Metric or function of gm.metrics
         One of `METRICS`.
     **options
         Those of the metric, such as `positive` and `average`. Where a block may lack a class, say with `labels` (or
@@ -154,50 +102,17 @@ def statistic(name: Any, **options: Any) -> Callable[..., Measurement]:
     >>> [round(x, 3) for x in total.interval(0.9)]
     [0.5, 0.121, 0.879]
     """
-    found = metric(name)
+    measured = metric(name)
     for option in options:
-        if option not in found.options:
+        if option not in measured.options:
             raise TypeError(
-                f"{found.name} has no option {option!r}; its options are: {', '.join(found.options) or 'none'}."
+                f"{measured.name} has no option {option!r}; its options are: {', '.join(measured.options) or 'none'}."
             )
-    known = signature(found.build).parameters
-    at_first = {option: value for option, value in options.items() if option in known}
-    later = {option: value for option, value in options.items() if option not in known}
+    of_build = signature(measured.build).parameters
+    at_build = {option: value for option, value in options.items() if option in of_build}
+    at_read = {option: value for option, value in options.items() if option not in of_build}
 
     def measure(y: Any, prediction: Any, sample_weight: Any = None) -> Measurement:
-        return Measurement(found, found.build(y, prediction, sample_weight, **at_first), later)
+        return Measurement(measured, measured.build(y, prediction, sample_weight, **at_build), at_read)
 
     return measure
-
-
-def _area(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Any:
-    return statistic.roc_auc(interval=interval)
-
-
-def _mean_precision(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Any:
-    return statistic.average_precision(interval=interval)
-
-
-METRICS = MappingProxyType(
-    {
-        found.name: found
-        for found in (
-            Metric("accuracy", accuracy, "labels", True, Confusion.of, Confusion.accuracy),
-            Metric("precision", precision, "labels", True, Confusion.of, Confusion.precision),
-            Metric("recall", recall, "labels", True, Confusion.of, Confusion.recall),
-            Metric("f1", f1, "labels", True, Confusion.of, Confusion.f1),
-            Metric("fpr", fpr, "labels", False, Confusion.of, Confusion.fpr),
-            Metric("confusion", confusion, "labels", None, Confusion.of, Confusion.confusion),
-            Metric("roc_curve", roc_curve, "scores", None, Ranking.of, Ranking.roc_curve),
-            Metric("pr_curve", pr_curve, "scores", None, Ranking.of, Ranking.pr_curve),
-            Metric("roc_auc", roc_auc, "scores", True, ranked, _area),
-            Metric("average_precision", average_precision, "scores", True, ranked, _mean_precision),
-            Metric("log_loss", log_loss, "probabilities", False, log_losses, MeanLoss.mean),
-            Metric("brier", brier, "probabilities", False, brier_losses, MeanLoss.mean),
-            Metric("calibration", calibration, "probabilities", None, ranked_probabilities, calibrated),
-            Metric("mse", mse, "numbers", False, squared_errors, MeanLoss.mean),
-            Metric("mae", mae, "numbers", False, absolute_errors, MeanLoss.mean),
-            Metric("r2", r2, "numbers", True, Explained.of, Explained.r2),
-        )
-    }
-)

@@ -1,5 +1,6 @@
-"""`Confusion`: how often each class was decided for each, and every share that follows from it."""
+"""`Confusion`: how often each class is predicted as each, and every metric that follows from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,21 @@ import numpy as np
 from gramian.metrics.classes import alone, codes, distinct, like, shown, totals
 from gramian.metrics.input import Array, one_kind, read_labels, read_weights, same_length
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import Floats, Interval, Measured, bounded, share, wilson
+from gramian.metrics.statistics.intervals import (
+    Floats,
+    Interval,
+    Measured,
+    bounded,
+    normal_quantile,
+    share,
+    wilson,
+)
 
+CountFormula = Callable[..., Floats]  # of (hits, actual, predicted, positive)
 AVERAGES = ("auto", None, "macro", "micro", "weighted")
 
-# Each share is a ratio of sums of four counts of its class: rows rightly decided for it, rows of it, rows decided
-# for it, and all rows.
+# Each share is a ratio of linear combinations of four counts of its class: its rows predicted correctly, its rows, the
+# rows predicted as it, and all rows.
 SHARES = {
     "precision": ((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
     "recall": ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0)),
@@ -24,7 +34,7 @@ SHARES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusion(Statistic):
-    """Weights of the pairs (true class, decided class) that occur: at most one number per pair.
+    """Weights of the pairs (true class, predicted class) that occur: at most one number per pair.
 
     Made by `Confusion.of(y, prediction)`; two are joined with `+`.
 
@@ -64,7 +74,7 @@ class Confusion(Statistic):
 
     @classmethod
     def of(cls, y: Any, prediction: Any, sample_weight: Any = None, *, labels: Any = None) -> "Confusion":
-        """The confusion of some rows: true labels, decided labels, weights, and optionally the classes in order."""
+        """The confusion of some rows: true labels, predicted labels, weights, and optionally the classes in order."""
         truth, decided = read_labels(y, "y"), read_labels(prediction, "prediction")
         same_length(len(truth), decided, "prediction")
         weight = read_weights(sample_weight, len(truth))
@@ -81,7 +91,7 @@ class Confusion(Statistic):
 
     @property
     def matrix(self) -> Array:
-        """The table, rows true and columns decided, in the order of `labels`; whole numbers without weights."""
+        """The table, rows true and columns predicted, in the order of `labels`; whole numbers without weights."""
         k = len(self.labels)
         table = np.zeros((k, k), dtype=np.int64 if self.counted else np.float64)
         table[self.truth, self.decided] = self.weight
@@ -122,7 +132,7 @@ class Confusion(Statistic):
         return Interval(self.matrix, low * rows, high * rows)
 
     def accuracy(self, *, interval: Any = None) -> Measured:
-        """Share of the rows decided rightly."""
+        """Share of the rows predicted correctly."""
         self._refuse_nothing()
         right, total = float(self.weight[self.truth == self.decided].sum()), self._mass
         value = min(right / total, 1.0)
@@ -131,12 +141,45 @@ class Confusion(Statistic):
         low, high = wilson(right, total, interval)
         return Interval(value, float(low), float(high))
 
+    def zero_one(self, *, interval: Any = None) -> Measured:
+        """Share of the rows predicted incorrectly."""
+        found: Any = self.accuracy(interval=interval)
+        return 1.0 - found if interval is None else Interval(1.0 - found.value, 1.0 - found.high, 1.0 - found.low)
+
+    def balanced_accuracy(self, *, interval: Any = None) -> Measured:
+        """Mean recall of the classes that occur in y."""
+        self._refuse_nothing()
+        counts = self._counts()
+        occurs = counts[1] > 0
+        return self._mean_share("recall", counts, occurs / occurs.sum(), interval)
+
+    def matthews(self, *, interval: Any = None) -> Measured:
+        """Matthews correlation coefficient; its interval by the delta method on Fisher's z scale."""
+        self._refuse_nothing()
+        counts, total = self._counts(), self._mass
+        value = float(matthews_of_counts(*counts[:3]))
+        if interval is None:
+            return value
+        of, predicted = counts[1] / total, counts[2] / total
+        varies = 1.0 - of @ of, 1.0 - predicted @ predicted
+        if min(varies) <= 0.0 or total <= 1.0:
+            normal_quantile(interval)
+            return Interval(value, -1.0, 1.0)
+        # Derivatives of numerator and denominator in the share of each cell.
+        gradient = (self.truth == self.decided) - predicted[self.truth] - of[self.decided]
+        gradient /= np.sqrt(varies[0] * varies[1])
+        gradient += value * (of[self.truth] / varies[0] + predicted[self.decided] / varies[1])
+        mean = float(self.weight @ gradient) / total
+        variance = float(self.weight @ (gradient - mean) ** 2) / total / (total - 1.0)
+        low, high = bounded(0.5 + 0.5 * value, 0.25 * variance, total, interval)
+        return Interval(value, min(2.0 * low - 1.0, value), max(2.0 * high - 1.0, value))
+
     def precision(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
-        """Share of the rows decided for a class that are of it."""
+        """Share of the rows predicted as a class that are of it."""
         return self._share("precision", positive, average, interval)
 
     def recall(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
-        """Share of the rows of a class that are decided for it."""
+        """Share of the rows of a class that are predicted as it."""
         return self._share("recall", positive, average, interval)
 
     def f1(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
@@ -144,7 +187,7 @@ class Confusion(Statistic):
         return self._share("f1", positive, average, interval)
 
     def fpr(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
-        """Share of the rows of other classes that are decided for a class."""
+        """Share of the rows of other classes that are predicted as a class."""
         return self._share("fpr", positive, average, interval)
 
     def _share(self, name: str, positive: Any, average: Any, interval: Any) -> Any:
@@ -163,10 +206,11 @@ class Confusion(Statistic):
             return _per_class(name, counts, interval)
         if average == "micro":
             return self._micro(name, counts, interval)
-        return self._average(name, counts, "macro" if average == "auto" else average, interval)
+        part = counts[1] / self._mass if average == "weighted" else np.full(len(self.labels), 1.0 / len(self.labels))
+        return self._mean_share(name, counts, part, interval, weighted=average == "weighted")
 
     def _counts(self) -> Floats:
-        """Of each class: rows rightly decided for it, rows of it, rows decided for it, all rows."""
+        """Of each class: its rows predicted correctly, its rows, the rows predicted as it, all rows."""
         k, right = len(self.labels), self.truth == self.decided
         return np.stack(
             [
@@ -200,10 +244,14 @@ class Confusion(Statistic):
         low, high = wilson(total - right if name == "fpr" else right, total, interval)
         return Interval(value, min(float(low) / chances, value), max(float(high) / chances, value))
 
-    def _average(self, name: str, counts: Floats, average: str, interval: Any) -> Measured:
-        """Mean over the classes, equal or by their rows; its variance by the delta method over the cells."""
-        k, total = len(self.labels), self._mass
-        part = np.full(k, 1.0 / k) if average == "macro" else counts[1] / total
+    def _mean_share(
+        self, name: str, counts: Floats, part: Floats, interval: Any, *, weighted: bool = False
+    ) -> Measured:
+        """Mean over the classes, `part` being their weights; its variance by the delta method over the cells.
+
+        `weighted`: the weights are the shares of the rows, and so random too.
+        """
+        total = self._mass
         above, below = (np.asarray(weights) for weights in SHARES[name])
         values = _per_class(name, counts, None)
         value = min(float(part @ values), 1.0)
@@ -211,13 +259,50 @@ class Confusion(Statistic):
             return value
         slope = part * share(1.0, below @ counts)
         right, row, column, everywhere = above[:, None] * slope - below[:, None] * (slope * values)
-        if average == "weighted":
+        if weighted:
             row = row + values / total
             everywhere = everywhere - part * values / total
         gradient = row[self.truth] + column[self.decided] + everywhere.sum()
         gradient[self.truth == self.decided] += right[self.truth[self.truth == self.decided]]
         variance = float(self.weight @ gradient**2) / (1.0 - 1.0 / total) if total > 1.0 else 0.0
         return Interval(value, *bounded(value, variance, total, interval))
+
+
+def share_of_counts(name: str) -> CountFormula:
+    """The share of this name from counts of each class (…, k): of the positive class, or the mean over all."""
+    above, below = SHARES[name]
+
+    def of_counts(hits: Floats, actual: Floats, predicted: Floats, positive: int | None = None) -> Floats:
+        counts = hits, actual, predicted, actual.sum(axis=-1, keepdims=True)
+        top, bottom = (sum(w * part for w, part in zip(row, counts, strict=True) if w) for row in (above, below))
+        values = share(np.maximum(top, 0.0), bottom)
+        return np.asarray(values.mean(axis=-1) if positive is None else values[..., positive])
+
+    return of_counts
+
+
+def accuracy_of_counts(hits: Floats, actual: Floats, predicted: Floats, positive: int | None = None) -> Floats:
+    """Share of the rows predicted correctly."""
+    return np.asarray(hits.sum(axis=-1) / actual.sum(axis=-1))
+
+
+def zero_one_of_counts(hits: Floats, actual: Floats, predicted: Floats, positive: int | None = None) -> Floats:
+    """Share of the rows predicted incorrectly."""
+    return 1.0 - accuracy_of_counts(hits, actual, predicted)
+
+
+def balanced_accuracy_of_counts(hits: Floats, actual: Floats, predicted: Floats, positive: int | None = None) -> Floats:
+    """Mean recall of the classes that occur."""
+    return np.asarray(share(hits, actual).sum(axis=-1) / (actual > 0).sum(axis=-1))
+
+
+def matthews_of_counts(hits: Floats, actual: Floats, predicted: Floats, positive: int | None = None) -> Floats:
+    """Matthews correlation coefficient; 0 where all rows, or all predictions, are of one class."""
+    total = actual.sum(axis=-1)
+    of, guessed = actual / total[..., None], predicted / total[..., None]
+    above = hits.sum(axis=-1) / total - (of * guessed).sum(axis=-1)
+    below = np.sqrt(np.maximum((1.0 - (of**2).sum(axis=-1)) * (1.0 - (guessed**2).sum(axis=-1)), 0.0))
+    return np.clip(share(above, below), -1.0, 1.0)
 
 
 def _per_class(name: str, counts: Floats, interval: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`Explained`: the sums behind R², with those of the fourth order that its interval needs."""
+"""`Explained`: the sums behind R² and the root mean squared error, with those that their intervals need."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -160,9 +160,7 @@ class Explained(Statistic):
         loss = float(np.where(varies, lost, errors > 0).mean())
         if interval is None:
             return 1.0 - loss
-        quantile = t_quantile(interval, self.weight)
-        if self.cross is None:
-            raise ValueError("These sums were made with variances=False, which leaves out what an interval needs.")
+        quantile, cross = t_quantile(interval, self.weight), self._cross()
         if not varies.any() or not np.isfinite(quantile):
             return Interval(1.0 - loss, -np.inf, 1.0)
         if loss == 0:
@@ -170,6 +168,34 @@ class Explained(Statistic):
         slope = lost * scale
         with np.errstate(over="ignore"):
             gradient = np.concatenate([-2.0 * self.mean[:t] * slope, slope, -np.ldexp(scale, change)]) / t
-            variance = max(float(gradient @ self.cross @ gradient), 0.0) / (self.weight * (self.weight - 1.0))
+            variance = max(float(gradient @ cross @ gradient), 0.0) / (self.weight * (self.weight - 1.0))
             factor = np.exp(quantile * np.sqrt(variance) / loss)
             return Interval(1.0 - loss, float(1.0 - loss * factor), float(1.0 - loss / factor))
+
+    def rmse(self, *, interval: Any = None) -> Measured:
+        """√(Σw e² / Σw), the mean over the targets; its interval by the delta method on the log scale."""
+        self._refuse_nothing()
+        t, root = self.t, np.sqrt(self.mean[2 * self.t :])
+        with np.errstate(over="ignore"):
+            value = float(np.ldexp(root, self.exponents[1]).mean())
+        if not np.isfinite(value):
+            raise OverflowError("The errors exceed the range of float64: divide y and prediction by a constant first.")
+        if interval is None:
+            return value
+        quantile, cross = t_quantile(interval, self.weight), self._cross()
+        if value == 0.0:
+            return Interval(0.0, 0.0, 0.0)
+        if not np.isfinite(quantile):
+            return Interval(value, 0.0, np.inf)
+        slope = np.divide(0.5 / t, root, out=np.zeros(t), where=root > 0)
+        gradient = slope / np.ldexp(value, -self.exponents[1])
+        variance = max(float(gradient @ cross[2 * t :, 2 * t :] @ gradient), 0.0)
+        with np.errstate(over="ignore"):
+            factor = np.exp(quantile * np.sqrt(variance / (self.weight * (self.weight - 1.0))))
+            return Interval(value, float(value / factor), float(value * factor))
+
+    def _cross(self) -> Floats:
+        """The cross-products of the fourth order, which intervals need."""
+        if self.cross is None:
+            raise ValueError("These sums were made with variances=False, which leaves out what an interval needs.")
+        return self.cross

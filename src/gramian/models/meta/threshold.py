@@ -43,11 +43,11 @@ class TunedThreshold(MetaClassifier):
     estimator : classifier
         With `predict_proba` or `decision_function`, ours or any other; a pipeline too.
     objective : str, tuple or function
-        "f1", "precision", "recall", "accuracy", "balanced_accuracy", "youden" (tpr − fpr) are maximised, "fpr" and
-        "cost" minimised. A tuple adds constraints: ("precision", "recall>=0.9") is the best precision where recall is
-        at least 0.9. A function f(y, decided) is maximised, over at most 1000 thresholds, or 200/k (at least 20) of
-        each of k classes in turn; with weights it is given `sample_weight` too. Metrics are those of the positive
-        class; with more than two classes, means over classes.
+        "f1", "precision", "recall", "accuracy", "balanced_accuracy", "matthews", "youden" (tpr − fpr) are maximised,
+        "fpr", "zero_one" and "cost" minimised. A tuple adds constraints: ("precision", "recall>=0.9") is the best
+        precision where recall is at least 0.9. A function f(y, decided) is maximised, over at most 1000 thresholds, or
+        200/k (at least 20) of each of k classes in turn; with weights it is given `sample_weight` too. Metrics of one
+        class are those of the positive class; with more than two classes, means over classes.
     cost : array (k, k), optional
         For objective="cost": cost[true, decided], in the order of `classes_`. Its mean over rows is minimised.
     cv : int, "loo", splitter, list of (train, test) pairs, or "prefit"

@@ -8,18 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian.metrics.registry import METRICS
+
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-MAXIMISED = ("accuracy", "balanced_accuracy", "f1", "precision", "recall", "youden")
+OF_COUNTS = {name: metric for name, metric in METRICS.items() if metric.of_counts is not None}
 
 
-MINIMISED = ("cost", "fpr")
-
-
-NAMES = tuple(sorted(MAXIMISED + MINIMISED))
+NAMES = tuple(sorted([*OF_COUNTS, "cost", "youden"]))
 
 
 CONSTRAINT = re.compile(r"\s*(\w+)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
@@ -70,7 +69,8 @@ class Objective(NamedTuple):
     @property
     def sign(self) -> float:
         """1 where it is maximised, −1 where it is minimised."""
-        return -1.0 if self.goal in MINIMISED else 1.0
+        minimised = self.goal == "cost" or (self.goal in OF_COUNTS and not OF_COUNTS[self.goal].greater_is_better)
+        return -1.0 if minimised else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,22 +84,12 @@ class Counts:
 
     def measure(self, name: str, positive: int | None) -> Floats:
         """A metric (m,): of the positive class, or the mean over all classes."""
-        total = self.actual.sum()
-        if name == "accuracy":
-            return self.hits.sum(axis=1) / total
         if name == "cost":
-            return self.cost / total
-        recall = self.hits / self.actual
-        if name == "balanced_accuracy":
-            return recall.mean(axis=1)
-        fpr = np.maximum(self.decided - self.hits, 0.0) / (total - self.actual)
-        if name == "precision":
-            found = np.divide(self.hits, self.decided, out=np.zeros_like(self.hits), where=self.hits > 0)
-        elif name == "f1":
-            found = 2.0 * self.hits / (self.decided + self.actual)
-        else:
-            found = {"recall": recall, "fpr": fpr, "youden": recall - fpr}[name]
-        return found.mean(axis=1) if positive is None else found[:, positive]
+            return self.cost / self.actual.sum()
+        if name == "youden":
+            return self.measure("recall", positive) - self.measure("fpr", positive)
+        actual = np.broadcast_to(self.actual, self.hits.shape)
+        return np.asarray(OF_COUNTS[name].of_counts(self.hits, actual, self.decided, positive))  # type: ignore[misc]
 
 
 class Line(NamedTuple):

@@ -12,7 +12,7 @@ from gramian.selection.evaluation.sample import Array, Floats, check_model, read
 from gramian.selection.evaluation.scoring import check_level, fold_mean
 from gramian.selection.evaluation.trials import splits
 
-LOSSES = ("mse", "mae", "accuracy", "error_rate")
+LOSSES = ("mse", "mae", "accuracy", "zero_one", "error_rate")
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def compare(
 
 
 def _losses(name: str, y: Array, prediction: Array) -> Floats:
-    if name in ("accuracy", "error_rate"):
+    if name in ("accuracy", "zero_one", "error_rate"):
         return (y != prediction).astype(np.float64)
     errors = np.asarray(y - prediction.reshape(y.shape), dtype=np.float64).reshape(len(y), -1)
     return np.asarray((np.abs(errors) if name == "mae" else errors**2).mean(axis=1))

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
 from gramian.selection.evaluation.sample import Array, Floats, Sample, check_model, read, seed_of
-from gramian.selection.evaluation.scoring import RANGES, Scorer, check_level, fold_mean, judges
+from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, judges
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 
 MOST_SHOWN = 10  # folds whose choices are printed
@@ -236,7 +236,7 @@ def _score(part: Scorer, predictions: list[Array], sample: Sample, pairs: Pairs,
     single = all(len(test) == 1 for _, test in pairs)
     amounts = np.array([sample.amount(test) for _, test in pairs]) if single else None
     found = fold_mean(folds, ratio_of(sample, pairs), level, amounts)
-    low, high = RANGES.get(part.name, (-np.inf, np.inf))
+    low, high = part.range
     ends = max(found.low, low), min(found.high, high)
     return Score(part.name, folds, found.mean, found.se, *ends, pooled, part.greater_is_better)
 

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from gramian.metrics.decisions import accuracy
-from gramian.metrics.registry import METRICS, metric
+from gramian.metrics.definition import Metric
+from gramian.metrics.registry import metric
 from gramian.selection.evaluation.sample import Array, Floats, Sample
 
-ROW_MEANS = ("accuracy", "error_rate", "log_loss", "brier", "mse", "mae")
-RANGES = {
-    **dict.fromkeys(
-        ("accuracy", "error_rate", "precision", "recall", "f1", "fpr", "roc_auc", "average_precision"), (0.0, 1.0)
-    ),
-    **dict.fromkeys(("log_loss", "brier", "mse", "mae"), (0.0, np.inf)),
-    "r2": (-np.inf, 1.0),
-}
+ALIASES = {"error_rate": "zero_one"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +27,21 @@ class Scorer:
     greater_is_better : bool
     function : callable
         (y, prediction, sample_weight=, …) to a number.
+    range : (float, float)
+        Smallest and largest possible value.
+    is_row_mean : bool
+        Whether it is a mean over rows, and so defined for a single row; taken to be so of a function.
     """
 
     name: str
     needs: str
     greater_is_better: bool
     function: Callable[..., Any]
+    range: tuple[float, float] = (-np.inf, np.inf)
+    is_row_mean: bool = True
 
     def __call__(self, y: Array, prediction: Array, weight: Floats | None, classes: Array | None) -> float:
-        if len(y) == 1 and self.name in RANGES and self.name not in ROW_MEANS:
+        if len(y) == 1 and not self.is_row_mean:
             raise ValueError(f"{self.name} is not defined for one row: it is not a mean over rows.")
         return float(self.function(y, prediction, **self._more(prediction, weight, classes)))
 
@@ -74,7 +73,7 @@ def judges(given: Any, model: Any, sample: Sample) -> list[Scorer]:
         return [judge(name, sample) for name in _usual(model, sample)]
     if isinstance(given, Mapping):
         return [judge(value, sample, name) for name, value in given.items()]
-    if isinstance(given, str) or callable(given) or hasattr(given, "function"):
+    if isinstance(given, str | Metric) or callable(given):
         given = [given]
     found = [judge(value, sample) for value in given]
     names = [part.name for part in found]
@@ -85,17 +84,15 @@ def judges(given: Any, model: Any, sample: Sample) -> list[Scorer]:
 
 def judge(given: Any, sample: Sample, name: str | None = None) -> Scorer:
     """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
-    if isinstance(given, str) and given == "error_rate":
-        found = Scorer(name or given, "labels", False, error_rate)
-    elif isinstance(given, str) or hasattr(given, "function"):
-        known = metric(given) if isinstance(given, str) else given
+    if isinstance(given, str | Metric) or hasattr(given, "metric"):
+        if isinstance(given, str) and given in ALIASES:
+            given, name = ALIASES[given], name or given
+        known = metric(given)
         if known.greater_is_better is None:
             raise ValueError(f"{known.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
-        found = Scorer(name or known.name, known.needs, known.greater_is_better, known.function)
+        traits = (known.needs, known.greater_is_better, known.function, known.range, known.is_row_mean)
+        found = Scorer(name or known.name, *traits)
     elif callable(given):
-        same = [known for known in METRICS.values() if known.function is given]
-        if same:
-            return judge(same[0], sample, name)
         needs = "numbers" if sample.classes is None else "labels"
         return Scorer(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
     else:
@@ -105,12 +102,6 @@ def judge(given: Any, sample: Sample, name: str | None = None) -> Scorer:
         task = "a classifier gives classes" if numbers else "a regressor gives numbers"
         raise ValueError(f"The metric {found.name} is of {found.needs}, and {task}.")
     return found
-
-
-def error_rate(y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None) -> Any:
-    """Share of the rows whose class was decided wrongly: 1 − accuracy."""
-    found: Any = accuracy(y, prediction, sample_weight=sample_weight, interval=interval)
-    return 1.0 - found if interval is None else (1.0 - found[0], 1.0 - found[2], 1.0 - found[1])
 
 
 def _usual(model: Any, sample: Sample) -> list[str]:

@@ -2,21 +2,25 @@
 
 from typing import Any
 
+from gramian.metrics.definition import PROPORTION, define_metric
 from gramian.metrics.input import read_numbers
 from gramian.metrics.statistics.intervals import Measured
 from gramian.metrics.statistics.one_vs_rest import OneVsRest
 from gramian.metrics.statistics.ranks import Ranking
 
 
-def roc_auc(
-    y: Any,
-    prediction: Any,
-    *,
-    positive: Any = None,
-    labels: Any = None,
-    sample_weight: Any = None,
-    interval: Any = None,
-) -> Measured:
+def ranked(
+    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+) -> Ranking | OneVsRest:
+    """The statistic of both: of one class, or of each of several against the rest."""
+    scores = read_numbers(prediction, "scores")
+    if scores.ndim == 1 or scores.shape[1] <= 2 or positive is not None:
+        return Ranking.of(y, scores, sample_weight, positive=positive, labels=labels)
+    return OneVsRest.of(y, scores, sample_weight, labels=labels)
+
+
+@define_metric(ranked, needs="scores", greater_is_better=True, range=PROPORTION)
+def roc_auc(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Measured:
     """Area under the ROC curve: the chance that a positive row scores above another one, ties counting one half.
 
     AUC = Σ over positive i, other j of wᵢ wⱼ ([sᵢ > sⱼ] + ½ [sᵢ = sⱼ]) / (P N), P and N the weights of both sides.
@@ -61,18 +65,11 @@ def roc_auc(
     >>> [round(x, 3) for x in gm.metrics.roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], interval=0.9)]
     [0.75, 0.119, 0.985]
     """
-    return ranked(y, prediction, sample_weight, positive=positive, labels=labels).roc_auc(interval=interval)
+    return statistic.roc_auc(interval=interval)
 
 
-def average_precision(
-    y: Any,
-    prediction: Any,
-    *,
-    positive: Any = None,
-    labels: Any = None,
-    sample_weight: Any = None,
-    interval: Any = None,
-) -> Measured:
+@define_metric(ranked, needs="scores", greater_is_better=True, range=PROPORTION)
+def average_precision(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Measured:
     """Mean of the precision at the score of each positive row: Σₛ (Rₛ − Rₛ₊) Pₛ over the distinct scores s.
 
     The area under the precision–recall curve as steps, without interpolation. Parameters are those of `roc_auc`. The
@@ -90,14 +87,4 @@ def average_precision(
     >>> round(gm.metrics.average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
     0.8333
     """
-    return ranked(y, prediction, sample_weight, positive=positive, labels=labels).average_precision(interval=interval)
-
-
-def ranked(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
-) -> Ranking | OneVsRest:
-    """The statistic of both: of one class, or of each of several against the rest."""
-    scores = read_numbers(prediction, "scores")
-    if scores.ndim == 1 or scores.shape[1] <= 2 or positive is not None:
-        return Ranking.of(y, scores, sample_weight, positive=positive, labels=labels)
-    return OneVsRest.of(y, scores, sample_weight, labels=labels)
+    return statistic.average_precision(interval=interval)
