@@ -65,6 +65,7 @@ h = 1.7
         (RBF([0.5, 1.0, 2.0, 3.0]), gp.RBF([0.5, 1.0, 2.0, 3.0])),
         (Laplacian(h), lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=1 / h)),
         *((Matern(h, nu), gp.Matern(h, nu=nu)) for nu in (0.5, 1.5, 2.5, np.inf, 0.7, 4.2)),
+        *((RationalQuadratic(h, a), gp.RationalQuadratic(h, alpha=a)) for a in (0.3, 1.0, 50.0)),
         (Matern([0.5, 1.0, 2.0, 3.0], 2.5), gp.Matern([0.5, 1.0, 2.0, 3.0], nu=2.5)),
         (2.0 * RBF(h) + 3 * Polynomial(1) ** 2, 2.0 * gp.RBF(h) + 3 * gp.DotProduct(1.0) ** 2),
         (RBF(h) * Matern(2.0) + 0.5, gp.RBF(h) * gp.Matern(2.0) + 0.5),
@@ -192,6 +193,9 @@ def test_extreme_units():
     np.testing.assert_allclose(RBF(1e-320)([[0.0], [1e-320]]), [[1, np.exp(-0.5)], [np.exp(-0.5), 1]], rtol=1e-2)
     np.testing.assert_allclose(Cosine()([[1e200, 0.0], [1e-200, 1e-200]]), [[1, 0.5**0.5], [0.5**0.5, 1]])
     np.testing.assert_allclose(Matern(1.0, 60.0)([[0.0], [1e-6]]), 1.0)
+    line = np.linspace(0.0, 3.0, 5)[:, None]
+    np.testing.assert_allclose(RationalQuadratic(1.0, 1e12)(line), RBF(1.0)(line), rtol=1e-9)
+    np.testing.assert_allclose(RationalQuadratic(1.0, 0.5)([[0.0], [1e300]]), np.eye(2), atol=1e-140)
     np.testing.assert_allclose(Matern(1.0, 0.3)([[0.0], [0.0], [1e9]])[:2, :2], 1.0)
     np.testing.assert_allclose(Matern(1.0, 1.5)([[0.0], [1e300]]), np.eye(2), atol=1e-300)
     with pytest.raises(ValueError, match="exp\\(k\\) overflows"):
@@ -603,6 +607,7 @@ def test_functions_of_ones_own():
         (lambda: RBF("auto")(X, Z), ValueError, "call k.fitted"),
         (lambda: RBF("auto").block(RBF().points(X), RBF().points(X)), ValueError, "is not set yet"),
         (lambda: Matern(1.0, nu=0), ValueError, "nu of Matern is 0"),
+        (lambda: RationalQuadratic(mixture=0), ValueError, "mixture of RationalQuadratic is 0"),
         (lambda: Periodic("auto"), ValueError, "a positive number or one for each feature"),
         (lambda: Periodic(1.0, 0.0), ValueError, "period of Periodic is 0.0"),
         (lambda: Periodic(1.0, [1.0, 2.0])(X), ValueError, "period has 2 numbers, and X has 4 columns"),

@@ -39,6 +39,7 @@ from gramian.kernels import (
     ProbabilityProduct,
     Product,
     RandomWalk,
+    RationalQuadratic,
     Scaled,
     ScaledBy,
     Sigmoid,
@@ -89,6 +90,7 @@ MADE = {
     "Matern": [Matern(1.3, nu) for nu in (0.5, 1.5, 2.5, np.inf, 0.8, 3.7)],
     "Normalized": [Normalized(Polynomial(2)), (Linear() + White(0.1)).normalized()],
     "On": [On(RBF(), (0, 2)), Linear().on(1), RBF("auto").on([-1])],
+    "RationalQuadratic": [RationalQuadratic(1.3, 0.4), RationalQuadratic((1.0, 2.0, 0.5), 30.0)],
     "Periodic": [Periodic(), Periodic((1.0, 2.0, 0.5), (1.0, 3.0, 2.0))],
     "Polynomial": [Polynomial(), Polynomial(2, 0.0), Polynomial(4, 0.3), Polynomial(3, -1.0)],
     "PolynomialOf": [RBF().polynomial([1.0, 0.0, 2.0]), PolynomialOf(Linear(), (1.0, -1.0))],
@@ -394,7 +396,7 @@ def test_weights_of_what_is_set_from_data_equal_repetition(kernel, X):
         assert np.abs(found - kernel.fitted(X)(counted)).max() > 1e-6
 
 
-@pytest.mark.parametrize("kind", [RBF, Laplacian, Matern])
+@pytest.mark.parametrize("kind", [RBF, Laplacian, Matern, RationalQuadratic])
 def test_many_rows_have_the_scale_of_their_repetition(kind):
     X = RNG.standard_normal((1500, 2)).round(1)  # many are equal
     weight = RNG.integers(0, 3, 1500)

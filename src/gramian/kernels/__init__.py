@@ -25,7 +25,14 @@ __getattr__, __dir__, __all__ = attach(
         "gramian.kernels.lowrank.feature_maps": ["feature_map", "repaired"],
         "gramian.kernels.named": ["kernel_of"],
         "gramian.kernels.transforms": ["Centered", "Normalized", "ScaledBy", "Trusted", "Warped"],
-        "gramian.kernels.vectors.stationary": ["RBF", "GaussianDensity", "Laplacian", "Matern", "Periodic"],
+        "gramian.kernels.vectors.stationary": [
+            "RBF",
+            "GaussianDensity",
+            "Laplacian",
+            "Matern",
+            "Periodic",
+            "RationalQuadratic",
+        ],
         "gramian.kernels.structured.strings": ["Gappy", "Mismatch", "Spectrum"],
         "gramian.kernels.validity.proof": ["Validity"],
         "gramian.kernels.vectors.inner_products": [

@@ -4,7 +4,7 @@ from typing import Any
 
 from gramian.kernels.base import Kernel
 from gramian.kernels.vectors.inner_products import Cosine, Linear, Polynomial, Sigmoid
-from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern
+from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern, RationalQuadratic
 
 NAMED: dict[str, Kernel] = {
     "cosine": Cosine(),
@@ -12,6 +12,7 @@ NAMED: dict[str, Kernel] = {
     "linear": Linear(),
     "matern": Matern("auto"),
     "polynomial": Polynomial(),
+    "rational_quadratic": RationalQuadratic("auto"),
     "rbf": RBF("auto"),
     "sigmoid": Sigmoid(),
 }

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,23 @@ class PenaltyTerms:
 
 
 class Penalty(ABC):
-    """A function of the coefficients w, zero at w = 0 where that is allowed; convex or not as `convex` says."""
+    """A function of the coefficients w, zero at w = 0 where that is allowed; convex or not as `convex` says.
+
+    Attributes
+    ----------
+    convex : bool
+    separable : bool
+        Whether it is a sum over the coefficients, each by itself.
+    weak_convexity : float
+        The least c ≥ 0 for which penalty(w) + ½ c ‖w‖² is convex: 0 for convex penalties.
+    """
 
     convex: ClassVar[bool] = True
+    separable: ClassVar[bool] = False
+
+    @property
+    def weak_convexity(self) -> float:
+        return 0.0 if self.convex else np.inf
 
     @abstractmethod
     def value(self, w: Floats) -> float:
@@ -59,17 +74,33 @@ class Penalty(ABC):
     def prox(self, w: Floats, step: float) -> Floats:
         """argmin over u of ½‖u − w‖² + step · penalty(u)."""
 
-    @abstractmethod
     def conjugate(self, u: Floats) -> float:
         """sup over w of uᵀw − penalty(w); infinite outside its domain."""
+        raise TypeError(
+            f"{type(self).__name__} has no conjugate, so duality says nothing of it: a loss that is not smooth needs "
+            "a penalty that defines one."
+        )
 
     def parts(self, d: int) -> PenaltyTerms | None:
         """The penalty in pieces, where it is made of these; None leaves solvers the value and the prox."""
         return None
 
+    def at(self, alpha: float) -> Self:
+        """The penalty that alpha multiplies: the same for every alpha, but for those whose scale is alpha."""
+        return self
+
+    def slope(self, w: Floats) -> Floats | None:
+        """∂ penalty / ∂ |w|, from above at 0, of a penalty that is concave in every |w|; None where it is not.
+
+        Then Σ slope · |w| is, but for a constant, a weighted L1 norm that lies above the penalty and touches it at w.
+        """
+        return None
+
 
 class Separable(Penalty):
     """A sum over the coefficients, each by itself; `peak` says where u w − penalty(w) is largest."""
+
+    separable: ClassVar[bool] = True
 
     @abstractmethod
     def peak(self, u: Floats) -> Floats:
@@ -268,6 +299,143 @@ class GroupL1(Penalty):
         return _parts(d, groups=self._sets(d))
 
 
+class FoldedConcave(Separable):
+    """Σ scale · p(|w| / scale), p piecewise quadratic, with a slope that falls from 1 at zero to 0.
+
+    `knots` has the places between which the slope of p is linear, 0 first, and the slopes there, 1 first and 0 last.
+    A scale of None is alpha / 2, so that a change of the data's units changes alpha alone.
+    """
+
+    convex: ClassVar[bool] = False
+    scale: float | None
+
+    @abstractmethod
+    def knots(self) -> tuple[Floats, Floats]:
+        """Places, from 0 up, and the slope of p at each."""
+
+    def at(self, alpha: float) -> Self:
+        return replace(self, scale=alpha / 2.0) if self.scale is None and alpha > 0 else self  # type: ignore[type-var]
+
+    @property
+    def unit(self) -> float:
+        """The scale, 1 before alpha is known."""
+        return 1.0 if self.scale is None else float(self.scale)
+
+    @property
+    def weak_convexity(self) -> float:
+        places, slopes = self.knots()
+        return max(0.0, float((-np.diff(slopes) / np.diff(places)).max())) / self.unit
+
+    def slope(self, w: Floats) -> Floats:
+        return np.asarray(np.interp(np.abs(w) / self.unit, *self.knots()), dtype=np.float64)
+
+    def value(self, w: Floats) -> float:
+        return self.unit * float(self._height(np.abs(w) / self.unit).sum())
+
+    def _height(self, x: Floats) -> Floats:
+        """p(x): the integral of the slope from 0 to x."""
+        places, slopes = self.knots()
+        heights = np.append(0.0, np.cumsum(np.diff(places) * (slopes[1:] + slopes[:-1]) / 2.0))
+        at = np.searchsorted(places, x, side="right") - 1
+        return np.asarray(heights[at] + (x - places[at]) * (slopes[at] + np.interp(x, places, slopes)) / 2.0)
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        """The least of ½ (u − w)² + step · penalty(u) over the knots and the stationary points between them."""
+        x, step = np.abs(w) / self.unit, step / self.unit
+        places, slopes = self.knots()
+        choices = [np.full_like(x, place) for place in places] + [np.maximum(x, places[-1])]
+        for low, high, first, last in zip(places, places[1:], slopes, slopes[1:], strict=False):
+            bend = 1.0 + step * (last - first) / (high - low)
+            if bend > 0.0:
+                choices.append(np.clip((x - step * first - (1.0 - bend) * low) / bend, low, high))
+        u = np.stack(choices)
+        cost = 0.5 * (u - x) ** 2 + step * self._height(u)
+        return np.asarray(np.copysign(u[cost.argmin(axis=0), np.arange(len(x))], w) * self.unit)
+
+    def peak(self, u: Floats) -> Floats:
+        return Zero().peak(u)
+
+
+@dataclass(frozen=True)
+class MCP(FoldedConcave):
+    """Minimax concave penalty (Zhang 2010): |w| − w² / (2 gamma scale) up to gamma · scale, gamma scale / 2 beyond.
+
+    Exact zeros as with L1, and large coefficients that are not shrunk. Not convex: a fit is a stationary point, found
+    from the lasso's solution, and no worse than it. Standardise columns, as coefficients share one scale.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0; the larger, the nearer to L1.
+    scale : float or None
+        The unit of the coefficients; None is alpha / 2.
+
+    Notes
+    -----
+    With scale=None the squared loss + alpha · penalty is twice the literature's ½ · squared loss + p_λ,γ, with
+    λ = alpha / 2 and γ = gamma. Likelihoods the literature does not halve: their p_λ,γ is MCP(γ, scale=λ) at
+    alpha = λ, or MCP(2 γ) at every alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MCP().value(np.array([1.0, -10.0])), MCP().prox(np.array([0.5, 1.5, 10.0]), 1.0)
+    (2.3333333333333335, array([ 0.  ,  0.75, 10.  ]))
+    """
+
+    gamma: float = 3.0
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_below(0.0, gamma=self.gamma, scale=self.scale)
+
+    def knots(self) -> tuple[Floats, Floats]:
+        return np.array([0.0, self.gamma]), np.array([1.0, 0.0])
+
+
+@dataclass(frozen=True)
+class SCAD(FoldedConcave):
+    """Smoothly clipped absolute deviation (Fan and Li 2001): |w| up to scale, then concave, constant from a · scale on.
+
+    Between scale and a · scale it is (2 a |w| − w² / scale − scale) / (2 (a − 1)), beyond (a + 1) scale / 2. Not
+    convex: a fit is a stationary point, found from the lasso's solution, and no worse than it.
+
+    Parameters
+    ----------
+    a : float
+        Above 1; the larger, the nearer to L1.
+    scale : float or None
+        The unit of the coefficients; None is alpha / 2.
+
+    Notes
+    -----
+    With scale=None the squared loss + alpha · penalty is twice the literature's ½ · squared loss + p_λ, with
+    λ = alpha / 2 and the same a. Likelihoods the literature does not halve: their p_λ is SCAD(a, scale=λ) at alpha = λ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SCAD().value(np.array([1.0, -10.0])), SCAD().prox(np.array([0.5, 1.5, 10.0]), 1.0)
+    (3.35, array([ 0. ,  0.5, 10. ]))
+    """
+
+    a: float = 3.7
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_below(1.0, a=self.a)
+        _refuse_below(0.0, scale=self.scale)
+
+    def knots(self) -> tuple[Floats, Floats]:
+        return np.array([0.0, 1.0, self.a]), np.array([1.0, 1.0, 0.0])
+
+
+def _refuse_below(least: float, **values: Any) -> None:
+    for name, value in values.items():
+        if value is not None and not (isinstance(value, Real) and least < float(value) < np.inf):
+            raise ValueError(f"{name} is {value!r}; it must be a number above {least:g}.")
+
+
 def _as_labels(groups: Any) -> str:
     """Lists of the indices of each group, written as labels, where they name every index once."""
     try:
@@ -348,4 +516,4 @@ class NonNegative(Separable):
         return self._box().parts(d)
 
 
-__all__ = ["L1", "L2", "Box", "ElasticNet", "GroupL1", "NonNegative", "Penalty", "Tikhonov", "Zero"]
+__all__ = ["L1", "L2", "MCP", "SCAD", "Box", "ElasticNet", "GroupL1", "NonNegative", "Penalty", "Tikhonov", "Zero"]

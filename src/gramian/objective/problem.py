@@ -71,7 +71,7 @@ class Problem(Table):
         outputs: int = 1,
         columns: Columns | None = None,
     ) -> None:
-        self.rows, self.loss, self.penalty, self.alpha = rows, loss, penalty, alpha
+        self.rows, self.loss, self.family, self.alpha = rows, loss, penalty, alpha
         self.intercept, self.m, self.d, self.cuts = intercept, outputs, rows.d, loss.cuts
         self.p = rows.d + int(intercept)
         self.columns = columns or columns_of(rows)
@@ -83,9 +83,14 @@ class Problem(Table):
         )
         self.far = not self.tame or bool((np.abs(self.center) > FAR * self.scale).any())
 
+    @property
+    def penalty(self) -> Penalty:
+        """What alpha multiplies; `family` is the penalty for any alpha."""
+        return self.family.at(self.alpha)
+
     def _with(self, **changes: Any) -> "Problem":
         """The same rows, of which nothing is read again, with another loss, penalty or alpha."""
-        given: dict[str, Any] = {"loss": self.loss, "penalty": self.penalty, "alpha": self.alpha} | changes
+        given: dict[str, Any] = {"loss": self.loss, "penalty": self.family, "alpha": self.alpha} | changes
         return Problem(self.rows, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
 
     def with_alpha(self, alpha: float) -> "Problem":
@@ -271,7 +276,10 @@ class Problem(Table):
         """
         left = point.gradient
         if self.parts is None or not self.parts.smooth:
-            left = point.theta - self.prox(point.theta - point.gradient, 1.0)
+            # With a step so short that the prox is of a convex function, a fixed point is a stationary point.
+            concavity = self.alpha * self.penalty.weak_convexity
+            step = min(1.0, 0.5 / concavity) if 0.0 < concavity < np.inf else 1.0
+            left = (point.theta - self.prox(point.theta - step * point.gradient, step)) / step
         largest = float(np.abs(left).max(initial=0.0))
         if self.loss.targets in ("signs", "classes"):
             reach = max(float(np.abs(point.theta).max(initial=0.0)), 1.0)

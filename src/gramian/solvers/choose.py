@@ -25,6 +25,7 @@ from gramian.solvers.smooth.newton import Newton
 from gramian.solvers.smooth.newton_cg import NewtonCG
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 from gramian.solvers.smooth.reweighted import PowerNewton, Reweighted
+from gramian.solvers.sparse.local_linear import LocalLinear, is_concave, majorizer
 
 MOST_COLUMNS = 2000  # a Hessian of so many columns is formed and factorised
 MOST_STREAMED = 300  # landmarks, or sparse columns, whose Hessian costs no more than a pass or two
@@ -83,6 +84,14 @@ def choose(problem: Problem) -> tuple[Solver, str]:
     loss, parts = problem.loss, problem.parts
     if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
         return PrimalDual(), WITHOUT_MARGIN
+    if is_concave(problem):
+        _need(problem.m == 1 or loss.smooth, problem, "one decision per class (multiclass='ovr'), or the Softmax loss")
+        if problem.m * problem.p > MOST_COLUMNS and problem.m > 1:
+            return GradientDescent("line_search"), f"a concave penalty of {problem.m} × {problem.p} coefficients"
+        inner, _ = choose(majorizer(problem, problem.zero())[0])
+        return LocalLinear(
+            inner
+        ), f"a concave penalty lies below weighted L1 norms that touch it: {inner.name} on these"
     if isinstance(loss, RootHinge):
         return RootDescent(), "the root is concave in the hinge: a weighted hinge lies above it"
     if parts is None:

@@ -29,6 +29,7 @@ from gramian.solvers.smooth.newton_cg import NewtonCG
 from gramian.solvers.smooth.perfect_fit import perfect_fit
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
+from gramian.solvers.sparse.local_linear import is_concave, majorizer
 from gramian.warnings import ConvergenceWarning, warn_user
 
 Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ def fit_problem(
         options = {"solver": solver, "max_iter": max_iter, "tol": tol, "callbacks": callbacks}
         return _among_all(problem, counted, start, **options, warn=warn, inner=inner)
     problem = plain(problem)
-    if problem.alpha == 0 and problem.parts is not None and not problem.parts.bounded:
+    if problem.alpha == 0 and (is_concave(problem) if problem.parts is None else not problem.parts.bounded):
         problem = problem.with_penalty(Zero())
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
@@ -100,6 +101,8 @@ def fit_problem(
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
             return _separated(given, columns, max_iter, tol, warn, inner)
+    if "separated" in outcome.more:
+        return _separated_majorizer(problem, outcome, max_iter, tol, warn, inner)
     found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
     if solver == "auto" and not (found.certificate.holds or outcome.ended) and _worth_more(problem, method):
         found = _resolved(problem, found, max_iter, tol, inner)
@@ -251,6 +254,8 @@ def _settled(problem: Problem, theta: Floats) -> Floats:
 
 def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, float]:
     """How near θ is to the optimum, computed anew from the rows: what is measured, and its value."""
+    if is_concave(problem):
+        problem, theta = majorizer(problem, theta)
     loss = problem.loss
     u = outcome.more.get("slopes")
     fixed = loss.convex and not joint_scale(loss)
@@ -298,6 +303,14 @@ def say(fit: Fit, max_iter: int) -> None:
         "or try another solver.",
         ConvergenceWarning,
     )
+
+
+def _separated_majorizer(problem: Problem, outcome: Outcome, max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:
+    """A finite answer where the columns that a concave penalty leaves free separate the classes."""
+    above, _ = majorizer(problem, outcome.theta)
+    found = _separated(above, outcome.more["separated"], max_iter, tol, warn, inner)
+    theta = problem.to_standardized(found.coef, found.intercept)
+    return replace(found, problem=problem, theta=theta, value=problem.value(theta))
 
 
 def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:

@@ -281,6 +281,34 @@ class Matern(Stationary):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RationalQuadratic(Stationary):
+    """The rational quadratic kernel: (1 + ‖x − x'‖² / (2 · mixture · h²))^(−mixture).
+
+    A mixture of Gaussian kernels over their length scales, so of functions that vary at several scales; as `mixture`
+    grows it becomes the Gaussian kernel of length scale h. `length_scale` as for `RBF`.
+
+    >>> RationalQuadratic(2.0, mixture=0.5)([[0.0], [2.0]]).round(3)
+    array([[1.   , 0.707],
+           [0.707, 1.   ]])
+    """
+
+    length_scale: Any = 1.0
+    mixture: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        refuse_unless(self, "mixture", self.mixture, 0, open_=True)
+
+    def block(self, A: Vectors, B: Vectors) -> Floats:
+        s = distances(A, B, self.scale * np.sqrt(2.0 * self.mixture))
+        with np.errstate(over="ignore"):
+            return exponential(-self.mixture * np.log1p(s * s))
+
+    def proof(self) -> Validity:
+        return proven(self, "a scale mixture of Gaussian kernels: 1 / (length scale)² has a gamma distribution")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Periodic(Kernel):
     """Functions that repeat: k(x, x') = exp(−2 Σ sin²(π (x − x') / period) / h²), over the columns.
 

@@ -38,7 +38,8 @@ def unpenalised(problem: Problem) -> Floats:
     if problem.parts is not None and problem.parts.nothing:
         return np.eye(problem.p)
     if S.ndim == 1:
-        free = (S == 0.0) & (problem.l1 == 0.0) & ~(np.isfinite(problem.low) & np.isfinite(problem.high))
+        costless = (problem.l1 == 0.0).reshape(-1, d).all(axis=0)  # for every output, where each has costs of its own
+        free = (S == 0.0) & costless & ~(np.isfinite(problem.low) & np.isfinite(problem.high))
         for group, cost in problem.groups:
             free[group] &= cost == 0.0
         return np.asarray(np.eye(problem.p)[:, np.append(free, np.ones(problem.p - d, dtype=bool))])

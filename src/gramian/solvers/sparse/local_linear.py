@@ -1,0 +1,117 @@
+"""Penalties that are concave in every |w|: local linear approximation, a sequence of weighted L1 problems."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramian.objective.losses.regression import Huber
+from gramian.objective.penalties import PenaltyTerms, Separable
+from gramian.objective.problem import Problem, joint_scale
+from gramian.solvers.base import Solver, State, run
+from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
+
+Floats = NDArray[np.float64]
+MAX_INNER_ITERATIONS = 1000
+LASSO_TOL, MIN_TOL = 1e-10, 1e-12  # of the first weighted problem, and of any
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedL1(Separable):
+    """Σ weights · |w|, with weights (d,), or (m, d) for m outputs."""
+
+    weights: Floats
+
+    def value(self, w: Floats) -> float:
+        return float((self.weights * np.abs(w)).sum())
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        return np.asarray(np.sign(w) * np.maximum(np.abs(w) - step * self.weights, 0.0))
+
+    def peak(self, u: Floats) -> Floats:
+        return np.where(np.abs(u) <= self.weights, 0.0, np.copysign(np.inf, u))
+
+    def parts(self, d: int) -> PenaltyTerms:
+        none = np.full(d, np.inf)
+        return PenaltyTerms(np.zeros(d), self.weights, (), -none, none)
+
+
+def is_concave(problem: Problem) -> bool:
+    """Whether the penalty is concave in every |w|, and so below a weighted L1 norm that touches it."""
+    return problem.parts is None and problem.penalty.slope(np.zeros(problem.d)) is not None
+
+
+def majorizer(problem: Problem, theta: Floats) -> tuple[Problem, Floats]:
+    """The problem with the weighted L1 norm that touches the penalty at θ, and θ in its coordinates.
+
+    It lies above the objective but for a constant, and has the same conditions of optimality at θ.
+    """
+    coef, intercept = problem.to_original(theta)
+    slopes = np.stack([np.asarray(problem.penalty.slope(c)) for c in coef.T])
+    above = problem.with_penalty(WeightedL1(slopes[0] if problem.m == 1 else slopes))
+    return above, above.to_standardized(coef, intercept)
+
+
+@dataclass(frozen=True)
+class LocalLinear(Solver):
+    """Local linear approximation (Zou and Li 2008): weighted L1 problems that touch the objective from above.
+
+    Begins with the lasso, all weights equal, so that what a fit returns depends on no start; then every weight is the
+    slope of the penalty where the last problem ended. The objective never increases. Each problem is solved by `inner`
+    from the last solution; mostly five to twenty are needed.
+    """
+
+    inner: Solver
+    name: ClassVar[str] = "local linear approximation"
+    unit: ClassVar[str] = "weighted L1 problems"
+
+    def supports(self, problem: Problem) -> bool:
+        """A penalty that is concave in every |w|, and weighted L1 problems that `inner` supports."""
+        return is_concave(problem) and self.inner.supports(majorizer(problem, problem.zero())[0])
+
+    def init(self, problem: Problem, start: Floats | None) -> State:
+        lasso, theta = majorizer(problem, problem.zero())
+        if start is not None and problem.loss.smooth:
+            theta = lasso.to_standardized(*problem.to_original(start))
+        return self._solved(problem, lasso, theta, LASSO_TOL, np.inf)
+
+    def step(self, problem: Problem, state: State) -> State:
+        above, theta = majorizer(problem, state.theta)
+        tol = max(min(1e-2 * state.measure, 1e-3), MIN_TOL)
+        found = self._solved(problem, above, theta, tol, state.value)
+        if found.value < state.value or found.measure < state.measure or "separated" in found.more:
+            return found
+        return State(state.theta, state.value, state.measure, True, state.scale, state.more)
+
+    def _solved(self, problem: Problem, above: Problem, theta: Floats, tol: float, before: float) -> State:
+        watched = may_separate(above)
+        callbacks = [Watch(above)] if watched else []
+        outcome = run(self.inner, above, theta, max_iter=MAX_INNER_ITERATIONS, tol=tol, callbacks=callbacks, inner=True)
+        columns = None
+        if watched and may_have_none(above, outcome):
+            columns = separating_columns(above, outcome.theta)
+        more = dict(outcome.more) if columns is None else {"separated": columns}
+        more.pop("point", None)
+        theta = problem.to_standardized(*above.to_original(outcome.theta))
+        tangent, own = majorizer(problem, theta)
+        penalty = problem.alpha * sum(problem.penalty.value(c) for c in problem.to_original(theta)[0].T)
+        if not problem.loss.smooth:  # no gradient to judge by: the relative decrease of the objective
+            value = outcome.value - above.rough(outcome.theta) + penalty
+            measure = min(abs(before - value) / max(abs(value), 1e-300), 1.0)
+        elif outcome.scale is not None:
+            value = outcome.value - above.rough(outcome.theta) + penalty
+            tangent = _at_scale(tangent, outcome.scale)
+            measure = tangent.measure(tangent.at(own))
+        else:
+            point = tangent.at(own)
+            value, measure = point.smooth + penalty, tangent.measure(point)
+        return State(theta, value, measure, columns is not None, outcome.scale, more)
+
+
+def _at_scale(problem: Problem, scale: float) -> Problem:
+    """The problem with the scale of its loss fixed, of which the coefficients satisfy the same conditions."""
+    loss: Any = problem.loss
+    # The joint objective of Huber's loss is scale + scale · loss.
+    joint = joint_scale(loss) and isinstance(loss, Huber)
+    return problem.with_loss(loss.at(scale)).with_alpha(problem.alpha / (scale if joint else 1.0))
