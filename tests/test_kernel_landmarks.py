@@ -302,7 +302,7 @@ def test_nystroem_of_very_many_rows(monkeypatch, method):
     map = gm.Nystroem(RBF(1.5), n_components=RANK, method=method, random_state=0)
     whole = clone(map).fit(X).error_
     monkeypatch.setattr(landmarks, "MOST_CELLS", 10)
-    monkeypatch.setattr(landmarks, "LEAST_SAMPLE", 300)
+    monkeypatch.setattr(landmarks, "MIN_SAMPLE", 300)
     part = clone(map).fit(X)
     assert part.error_ < 1.5 * whole + 1e-3
     F = part.transform(X)

@@ -439,7 +439,14 @@ def test_landmarks_explain_the_kernel(method):
 
 @pytest.mark.parametrize(
     "kernel",
-    [RBF(1.5), RBF([1.0, 3.0]), gm.kernels.Laplacian(2.0), gm.kernels.Matern(1.5), gm.kernels.Matern(2.0, 2.5)],
+    [
+        RBF(1.5),
+        RBF([1.0, 3.0]),
+        gm.kernels.Laplacian(2.0),
+        gm.kernels.Matern(1.5),
+        gm.kernels.Matern(2.0, 2.5),
+        gm.kernels.RationalQuadratic(1.5, 0.7),
+    ],
 )
 def test_waves_come_near_the_kernel_as_the_root_of_their_number(kernel):
     X, _ = wave(17, 60)

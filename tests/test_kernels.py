@@ -34,6 +34,7 @@ from gramian.kernels import (
     PolynomialOf,
     Power,
     Precomputed,
+    RationalQuadratic,
     Scaled,
     ScaledBy,
     Sigmoid,
@@ -122,7 +123,7 @@ def test_anova_is_the_sum_over_sets_of_columns(degree):
 
 def test_anova_in_many_parts(monkeypatch):
     whole = ANOVA(RBF(0.7), 2)(X, Z)
-    monkeypatch.setattr("gramian.kernels.vectors.anova.CELLS", 1)
+    monkeypatch.setattr("gramian.kernels.vectors.anova.MAX_CELLS", 1)
     np.testing.assert_array_equal(ANOVA(RBF(0.7), 2)(X, Z), whole)
 
 

@@ -283,16 +283,16 @@ def test_parameters_of_string_kernels():
 
 
 def test_too_many_words_are_refused(monkeypatch):
-    monkeypatch.setattr(kmers, "MOST_WORDS", 10)
+    monkeypatch.setattr(kmers, "MAX_WORDS", 10)
     with pytest.raises(ValueError, match="12 words along 2 patterns"):
         Gappy(2, gap=1)(["abcdefg", "ab"])
     monkeypatch.undo()
-    monkeypatch.setattr(mismatches, "MOST_WORDS", 10)
+    monkeypatch.setattr(mismatches, "MAX_WORDS", 10)
     with pytest.raises(ValueError, match="wild places"):
         Mismatch(3, 1, "abc")(["abcabcacb", "aabbcc"])
     with pytest.raises(ValueError, match="too many neighbours"):
         Mismatch(3, 1, "abc").counts(["abcabc"])
-    monkeypatch.setattr(strings, "MOST_CELLS", 3)
+    monkeypatch.setattr(strings, "MAX_DENSE_CELLS", 3)
     with pytest.raises(ValueError, match="2 strings × 2 words"):
         Spectrum(1).features(["a", "b"])
 
@@ -397,7 +397,7 @@ def test_mixed_directions_and_groups(monkeypatch):
     kernel = RandomWalk(normalize=False).fitted(P)
     K = all_pairs(X, X, kernel.decay, labels, labels)
     assert_allclose(kernel(P), K, rtol=1e-11)
-    monkeypatch.setattr(walks, "CELLS", 40)
+    monkeypatch.setattr(walks, "MAX_NODE_PAIRS", 40)
     assert_allclose(kernel(P), K, rtol=1e-11)
 
 
@@ -583,7 +583,7 @@ def grid(n=12, seed=0):
 @pytest.mark.parametrize("beta", [1e-3, 0.5, 3.0, 200.0])
 @pytest.mark.parametrize("most", [3000, 5])
 def test_diffusion_is_the_matrix_exponential(beta, most, monkeypatch):
-    monkeypatch.setattr(diffusion, "MOST_NODES", most)
+    monkeypatch.setattr(diffusion, "MAX_DECOMPOSED_NODES", most)
     monkeypatch.setattr(diffusion, "TOGETHER", 5)
     A = grid()
     expected = expm(-beta * (np.diag(A.sum(axis=0)) - A))

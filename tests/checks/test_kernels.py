@@ -194,7 +194,7 @@ def test_two_sets_of_points(kernel, X):
 @pytest.mark.parametrize(("kernel", "X"), ALL, ids=name)
 def test_panels_and_threads_do_not_matter(kernel, X, monkeypatch):
     whole = kernel(X)
-    monkeypatch.setattr(base_module, "CELLS", 1)
+    monkeypatch.setattr(base_module, "PANEL_CELLS", 1)
     monkeypatch.setattr("gramian.kernels.base._SMALLEST", 2)
     with gm.threads(1):
         one = kernel(X)

@@ -170,7 +170,7 @@ def test_conjugates_are_infinite_outside_their_domain():
         (lambda: SCAD(1.0), ValueError, "a is 1.0; it must be a number above 1"),
         (lambda: SCAD(scale=-1.0), ValueError, "scale is -1.0; it must be a number above 0"),
         (lambda: Box(2.0, 1.0), ValueError, "low is 2.0 and high 1.0"),
-        (lambda: Box(0.0, 1.0, GroupL1()), TypeError, "GroupL1 cannot be had within bounds"),
+        (lambda: Box(0.0, 1.0, GroupL1()), TypeError, "GroupL1 cannot be combined with bounds"),
         (lambda: GroupL1((0, 1)).parts(3), ValueError, "groups has 2 labels"),
         (lambda: Tikhonov(np.eye(2)).parts(3), ValueError, "one column per feature"),
     ],

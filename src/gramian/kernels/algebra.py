@@ -1,14 +1,15 @@
 """Kernels made of kernels: sums, products, functions of them, and of their points."""
 
+from abc import abstractmethod
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel, within
-from gramian.kernels.lowrank.feature_maps import MOST_FEATURES
+from gramian.kernels.lowrank.feature_maps import MAX_FEATURES
 from gramian.kernels.parameters import is_number, refuse_unless
 from gramian.kernels.points import Together, vectors
 from gramian.kernels.validity.proof import Validity, proven, unproven
@@ -17,7 +18,7 @@ from gramian.kernels.vectors.inner_products import power
 Floats = NDArray[np.float64]
 
 
-class Two(Kernel):
+class BinaryKernel(Kernel):
     """A kernel of two kernels on the same points."""
 
     left: Kernel
@@ -39,7 +40,7 @@ class Two(Kernel):
         return (A, A) if self.takes_rows else A.parts
 
 
-class One(Kernel):
+class UnaryKernel(Kernel):
     """A kernel of one kernel on the same points."""
 
     base: Kernel
@@ -55,8 +56,37 @@ class One(Kernel):
         return self.base.points(X)
 
 
+class OfMappedPoints(UnaryKernel):
+    """A kernel of one kernel at points that `mapped` makes of those given."""
+
+    @abstractmethod
+    def mapped(self, X: Any) -> Any:
+        """The points that `base` compares."""
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def points(self, X: Any) -> Any:
+        return self.base.points(self.mapped(X))
+
+    def block(self, A: Any, B: Any) -> Floats:
+        return self.base.block(A, B)
+
+    def diag(self, A: Any) -> Floats:
+        return self.base.diag(A)
+
+    def fitted(self, X: Any, weight: Any = None) -> Kernel:
+        if self.waits_for() is None:
+            return self
+        return replace(self, base=self.base.fitted(self.mapped(X), weight))  # type: ignore[type-var]
+
+    def features(self, X: Any, terms: int | None = None) -> Floats:
+        return self.base.features(self.mapped(X), terms)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Sum(Two):
+class Sum(BinaryKernel):
     """k₁(x, x') + k₂(x, x'): functions that are sums of a function of each kernel. Written `k1 + k2`.
 
     >>> from gramian.kernels import RBF, Linear
@@ -73,9 +103,9 @@ class Sum(Two):
 
     def block(self, A: Any, B: Any) -> Floats:
         (a, b), (c, d) = self.parts(A), self.parts(B)
-        found = self.left.block(a, c)
-        found += self.right.block(b, d)
-        return found
+        K = self.left.block(a, c)
+        K += self.right.block(b, d)
+        return K
 
     def diag(self, A: Any) -> Floats:
         a, b = self.parts(A)
@@ -105,7 +135,7 @@ class Sum(Two):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Product(Two):
+class Product(BinaryKernel):
     """k₁(x, x') k₂(x, x'): near in both senses. Written `k1 * k2`.
 
     >>> from gramian.kernels import RBF, Linear
@@ -118,9 +148,9 @@ class Product(Two):
 
     def block(self, A: Any, B: Any) -> Floats:
         (a, b), (c, d) = self.parts(A), self.parts(B)
-        found = self.left.block(a, c)
-        found *= self.right.block(b, d)
-        return found
+        K = self.left.block(a, c)
+        K *= self.right.block(b, d)
+        return K
 
     def diag(self, A: Any) -> Floats:
         a, b = self.parts(A)
@@ -140,7 +170,7 @@ class Product(Two):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scaled(One):
+class Scaled(UnaryKernel):
     """factor · k(x, x'). Written `c * k`; a kernel unless the factor is negative.
 
     >>> from gramian.kernels import Linear
@@ -160,9 +190,9 @@ class Scaled(One):
         return self.base.is_linear
 
     def block(self, A: Any, B: Any) -> Floats:
-        found = self.base.block(A, B)
-        found *= float(self.factor)
-        return found
+        K = self.base.block(A, B)
+        K *= float(self.factor)
+        return K
 
     def diag(self, A: Any) -> Floats:
         return self.base.diag(A) * float(self.factor)
@@ -191,7 +221,7 @@ class Scaled(One):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(One):
+class Power(UnaryKernel):
     """k(x, x')ⁿ. Written `k ** n`.
 
     >>> from gramian.kernels import Linear
@@ -218,10 +248,10 @@ class Power(One):
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         base = self.base.features(X, terms)
-        found = np.ones((len(base), 1))
+        features = np.ones((len(base), 1))
         for _ in range(self.exponent):
-            found = all_products(found, base)
-        return found
+            features = all_products(features, base)
+        return features
 
     def proof(self) -> Validity:
         return proven(self, "a product of a kernel with itself", self.base.proof())
@@ -231,7 +261,7 @@ class Power(One):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Exponential(One):
+class Exponential(UnaryKernel):
     """exp(k(x, x')). Written `k.exp()`.
 
     >>> from gramian.kernels import Linear
@@ -242,8 +272,8 @@ class Exponential(One):
     base: Kernel
 
     def block(self, A: Any, B: Any) -> Floats:
-        found = self.base.block(A, B)
-        return _exponential(found)
+        K = self.base.block(A, B)
+        return _exponential(K)
 
     def diag(self, A: Any) -> Floats:
         return _exponential(self.base.diag(A))
@@ -256,7 +286,7 @@ class Exponential(One):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PolynomialOf(One):
+class PolynomialOf(UnaryKernel):
     """c₀ + c₁k + c₂k² + …, written `k.polynomial([c0, c1, …])`; a kernel if no coefficient is negative.
 
     >>> from gramian.kernels import Linear
@@ -269,11 +299,15 @@ class PolynomialOf(One):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = self.coefficients
-        if not (np.ndim(given) == 1 and len(given) and all(is_number(c) and np.isfinite(c) for c in given)):
-            raise ValueError(f"coefficients of PolynomialOf are {given!r}; give finite numbers c₀, c₁, …")
-        if not isinstance(given, tuple):
-            object.__setattr__(self, "coefficients", tuple(np.asarray(given).tolist()))
+        coefficients = self.coefficients
+        if not (
+            np.ndim(coefficients) == 1
+            and len(coefficients)
+            and all(is_number(c) and np.isfinite(c) for c in coefficients)
+        ):
+            raise ValueError(f"coefficients of PolynomialOf are {coefficients!r}; give finite numbers c₀, c₁, …")
+        if not isinstance(coefficients, tuple):
+            object.__setattr__(self, "coefficients", tuple(np.asarray(coefficients).tolist()))
 
     def block(self, A: Any, B: Any) -> Floats:
         return self._of(self.base.block(A, B))
@@ -285,12 +319,12 @@ class PolynomialOf(One):
         if min(self.coefficients) < 0:
             return super().features(X, terms)
         base = self.base.features(X, terms)
-        found, last = [], np.ones((len(base), 1))
+        columns, last = [], np.ones((len(base), 1))
         for i, c in enumerate(self.coefficients):
             last = all_products(last, base) if i else last
             if c > 0:
-                found.append(np.sqrt(float(c)) * last)
-        return np.hstack(found) if found else np.zeros((len(base), 1))
+                columns.append(np.sqrt(float(c)) * last)
+        return np.hstack(columns) if columns else np.zeros((len(base), 1))
 
     def proof(self) -> Validity:
         if min(self.coefficients) >= 0:
@@ -303,18 +337,18 @@ class PolynomialOf(One):
         return f"{within(self.base, ATOM)}.polynomial({list(self.coefficients)!r})", ATOM
 
     def _of(self, K: Floats) -> Floats:
-        found = np.full_like(K, float(self.coefficients[-1]))
+        total = np.full_like(K, float(self.coefficients[-1]))
         for c in self.coefficients[-2::-1]:
-            found *= K
-            found += float(c)
-        return found
+            total *= K
+            total += float(c)
+        return total
 
 
 def all_products(F: Floats, G: Floats) -> Floats:
     """Every feature of the one times every feature of the other, (n, r · s)."""
-    if F.shape[1] * G.shape[1] > MOST_FEATURES:
+    if F.shape[1] * G.shape[1] > MAX_FEATURES:
         raise ValueError(
-            f"The product has {F.shape[1] * G.shape[1]:,} features, more than {MOST_FEATURES:,}; use the kernel "
+            f"The product has {F.shape[1] * G.shape[1]:,} features, more than {MAX_FEATURES:,}; use the kernel "
             "without them."
         )
     return np.asarray((F[:, :, None] * G[:, None, :]).reshape(len(F), -1))
@@ -336,7 +370,7 @@ def _exponential(K: Floats) -> Floats:
     return K
 
 
-def _flat(kernel: Kernel, kind: type[Two]) -> list[Kernel]:
+def _flat(kernel: Kernel, kind: type[BinaryKernel]) -> list[Kernel]:
     if isinstance(kernel, kind):
         return [*_flat(kernel.left, kind), *_flat(kernel.right, kind)]
     return [kernel]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-CELLS = 2**18  # numbers of a panel: it stays in the cache while it is computed
+PANEL_CELLS = 2**18  # numbers of a panel: it stays in the cache while it is computed
 SQUARE = 512  # rows and columns of a piece of a product
 _SMALLEST = 16  # rows of a panel
-PANEL = 128  # rows of a panel of half a matrix
+PANEL_ROWS = 128  # rows of a panel of half a matrix
 SUM, PRODUCT, POWER, ATOM = range(4)  # how tightly an expression binds
 
 
@@ -75,8 +75,8 @@ class Kernel(ABC):
 
     def times_among(self, A: Any, weight: Floats) -> Floats:
         """k(A, A) · weight of prepared points, (len(A),); only points with a weight are summed over."""
-        some = np.flatnonzero(weight)
-        return self.times(A, A[some], weight[some]) if len(some) else np.zeros(len(A))
+        support = np.flatnonzero(weight)
+        return self.times(A, A[support], weight[support]) if len(support) else np.zeros(len(A))
 
     def diag(self, A: Any) -> Floats:
         """k(x, x) of prepared points, (len(A),)."""
@@ -171,10 +171,10 @@ class Kernel(ABC):
         out = np.zeros((len(A), len(A)))
 
         def panel(start: int) -> None:
-            stop = min(start + PANEL, len(A))
+            stop = min(start + PANEL_ROWS, len(A))
             out[start:stop, start:] = self.block(A[start:stop], A[start:])
 
-        parallel_map(panel, range(0, len(A), PANEL))
+        parallel_map(panel, range(0, len(A), PANEL_ROWS))
         np.fill_diagonal(out, self.diag(A))
         return out
 
@@ -236,7 +236,7 @@ class Kernel(ABC):
         return Centered(self)
 
     def trusted(self) -> "Kernel":
-        """The same, taken for a kernel on your word: models do not refuse it."""
+        """The same, accepted as a kernel without proof: models do not refuse it."""
         from gramian.kernels.transforms import Trusted
 
         return Trusted(self)
@@ -294,11 +294,11 @@ class Kernel(ABC):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of inner kernels, as `left__length_scale`."""
-        found = self._parameters()
+        parameters = self._parameters()
         if deep:
             for name, part in self.inner_kernels().items():
-                found |= {f"{name}__{path}": value for path, value in part.get_params().items()}
-        return found
+                parameters |= {f"{name}__{path}": value for path, value in part.get_params().items()}
+        return parameters
 
     def set_params(self, **params: Any) -> "Kernel":
         """A kernel with other parameters: kernels are frozen, so this one stays as it is."""
@@ -369,7 +369,7 @@ def within(kernel: Kernel, level: int) -> str:
 
 def _fill(out: Floats, kernel: Kernel, A: Any, B: Any, *, mirrored: bool) -> None:
     n, m = out.shape
-    step = max(CELLS // max(m, 1), _SMALLEST)
+    step = max(PANEL_CELLS // max(m, 1), _SMALLEST)
 
     def panel(start: int) -> None:
         stop = min(start + step, n)

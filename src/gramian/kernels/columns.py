@@ -1,6 +1,6 @@
 """`On`: a kernel of some columns of a table."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian.kernels.algebra import One
+from gramian.kernels.algebra import OfMappedPoints
 from gramian.kernels.base import ATOM, Kernel, within
 from gramian.kernels.points import Vectors
 from gramian.kernels.validity.proof import Validity, proven
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class On(One):
+class On(OfMappedPoints):
     """A kernel of some columns alone, written `k.on(columns)`: names of a data frame's columns, or places.
 
     Kernels on different columns multiply and add up to kernels on pairs (x, z) and on mixed tables. A single column
@@ -33,17 +33,13 @@ class On(One):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = self.columns
-        if isinstance(given, list | np.ndarray):
-            given = tuple(v.item() if isinstance(v, np.generic) else v for v in given)
-            object.__setattr__(self, "columns", given)
+        columns = self.columns
+        if isinstance(columns, list | np.ndarray):
+            columns = tuple(v.item() if isinstance(v, np.generic) else v for v in columns)
+            object.__setattr__(self, "columns", columns)
         places = self._places
         if not places or not all(isinstance(c, str | int | np.integer) and not isinstance(c, bool) for c in places):
             raise ValueError(f"columns of on() is {self.columns!r}; give names or places of columns.")
-
-    @property
-    def takes_rows(self) -> bool:
-        return False
 
     @property
     def single(self) -> Any:
@@ -54,24 +50,9 @@ class On(One):
     def _places(self) -> tuple[Any, ...]:
         return self.columns if isinstance(self.columns, tuple) else (self.columns,)
 
-    def points(self, X: Any) -> Any:
-        return self.base.points(self.chosen(X))
-
     @property
     def is_linear(self) -> bool:
         return self.base.is_linear
-
-    def block(self, A: Any, B: Any) -> Floats:
-        return self.base.block(A, B)
-
-    def diag(self, A: Any) -> Floats:
-        return self.base.diag(A)
-
-    def fitted(self, X: Any, weight: Any = None) -> Kernel:
-        return replace(self, base=self.base.fitted(self.chosen(X), weight)) if self.waits_for() else self
-
-    def features(self, X: Any, terms: int | None = None) -> Floats:
-        return self.base.features(self.chosen(X), terms)
 
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         return tuple(On(part, self.columns) for part in self.base.summands(len(self._places)))
@@ -85,6 +66,9 @@ class On(One):
     def text(self) -> tuple[str, int]:
         shown = list(self.columns) if isinstance(self.columns, tuple) else self.columns
         return f"{within(self.base, ATOM)}.on({shown!r})", ATOM
+
+    def mapped(self, X: Any) -> Any:
+        return self.chosen(X)
 
     def chosen(self, X: Any) -> Any:
         """The columns of a table that are compared."""
@@ -129,5 +113,5 @@ class On(One):
 
 
 def _table(X: Any) -> NDArray[Any]:
-    found = np.asarray(X)
-    return found if found.dtype.kind in "fiub" else np.array(X, dtype=object)
+    array = np.asarray(X)
+    return array if array.dtype.kind in "fiub" else np.array(X, dtype=object)

@@ -76,19 +76,21 @@ class Precomputed(Kernel):
         K = self.points(X).K
         if K.shape[0] != K.shape[1]:
             raise ValueError(f"The matrix is {K.shape[0]} × {K.shape[1]}; it must be square.")
-        found = definiteness(K)
-        if found.semidefinite:
+        verdict = definiteness(K)
+        if verdict.semidefinite:
             return proven(self, "the matrix is symmetric and positive semi-definite")
-        if found.semidefinite is None:
-            return unproven(self, undecided("the matrix", found.smallest))
+        if verdict.semidefinite is None:
+            return unproven(self, undecided("the matrix", verdict.smallest))
         slight = smallest_share(K) >= -ROUNDING and float(np.abs(K - K.T).max()) <= ROUNDING * float(np.abs(K).max())
-        if found.pair is not None:
-            i, j = found.pair
+        if verdict.pair is not None:
+            i, j = verdict.pair
             there, back = float(K[i, j]), float(K[j, i])
             return asymmetric(self.proof(), i, j, there, back, len(K), within_rounding=slight)
-        assert found.vector is not None
-        some = np.flatnonzero(found.vector)
-        return negative_at(self.proof(), some, found.vector[some], found.value, len(K), within_rounding=slight)
+        assert verdict.vector is not None
+        support = np.flatnonzero(verdict.vector)
+        return negative_at(
+            self.proof(), support, verdict.vector[support], verdict.value, len(K), within_rounding=slight
+        )
 
     def proof(self) -> Validity:
         return unproven(self, "it depends on the matrix: k.validity(K) looks at one")
@@ -130,14 +132,14 @@ class Custom(Kernel):
     def block(self, A: Any, B: Any) -> Floats:
         shape = (len(A), len(B))
         if not self.pairwise:
-            found = self.f(_given(A), _given(B))
-            found = np.array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
-            if found.shape != shape:
+            K = self.f(_given(A), _given(B))
+            K = np.array(K.toarray() if sp.issparse(K) else K, dtype=np.float64)
+            if K.shape != shape:
                 raise ValueError(
-                    f"f of Custom gives shape {found.shape} for {shape[0]} and {shape[1]} points; it must give the "
+                    f"f of Custom gives shape {K.shape} for {shape[0]} and {shape[1]} points; it must give the "
                     f"matrix {shape}. A function of two single points needs pairwise=True."
                 )
-            return found
+            return K
         left, right = _singles(A), _singles(B)
         return np.array([[_number(self.f(x, z)) for z in right] for x in left], dtype=np.float64).reshape(shape)
 
@@ -165,7 +167,7 @@ def _singles(A: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float:
-    found = np.asarray(value, dtype=np.float64)
-    if found.size != 1:
-        raise ValueError(f"f of Custom gives shape {found.shape} for a pair of points; it must give one number.")
-    return float(found.reshape(()))
+    number = np.asarray(value, dtype=np.float64)
+    if number.size != 1:
+        raise ValueError(f"f of Custom gives shape {number.shape} for a pair of points; it must give one number.")
+    return float(number.reshape(()))

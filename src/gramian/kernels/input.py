@@ -15,12 +15,12 @@ def refuse_invalid(kernel: Kernel, X: Any) -> None:
     """Raise where a kernel is shown not to be one: by the rules, or by some of the points at hand."""
     if kernel.on_trust:
         return
-    found = kernel.proof()
-    if found.valid is None:
-        found = kernel.validity(X)
-    if found.valid is False and not found.within_rounding:
+    validity = kernel.proof()
+    if validity.valid is None:
+        validity = kernel.validity(X)
+    if validity.valid is False and not validity.within_rounding:
         raise ValueError(
-            f"{kernel!r} is no kernel: {found.rule}. `print(kernel.validity())` shows why. To insist, give "
+            f"{kernel!r} is no kernel: {validity.rule}. `print(kernel.validity())` shows why. To insist, give "
             "kernel.trusted(); a matrix is made one by gm.kernels.repaired(K), with kernel=gm.kernels.Precomputed()."
         )
 

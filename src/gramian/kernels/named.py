@@ -35,8 +35,8 @@ def kernel_of(value: Any, *, auto: bool = False) -> Kernel:
     import difflib
 
     names = ["auto", *NAMED] if auto else list(NAMED)
-    near = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    similar = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
+    hint = f" Did you mean {similar[0]!r}?" if similar else ""
     kind = "; give an instance of it, such as RBF()" if isinstance(value, type) and issubclass(value, Kernel) else ""
     raise ValueError(
         f"kernel is {value!r}{kind}; it must be None (linear), one of {', '.join(map(repr, names))}, or an object of "

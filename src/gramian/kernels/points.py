@@ -160,8 +160,8 @@ def products(A: Vectors, B: Vectors) -> Floats:
 
 def inner(X: Any, Z: Any) -> Floats:
     """X Zᵀ as a dense array, of two dense or two sparse matrices."""
-    found = X @ Z.T
-    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    products = X @ Z.T
+    return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
 
 
 def square_norms(X: Any) -> Floats:

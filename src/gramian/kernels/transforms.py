@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramian.kernels.algebra import One
-from gramian.kernels.base import ATOM, CELLS, Kernel, within
+from gramian.kernels.algebra import OfMappedPoints, UnaryKernel
+from gramian.kernels.base import ATOM, PANEL_CELLS, Kernel, within
 from gramian.kernels.points import Together, is_table, vectors
 from gramian.kernels.validity.proof import Validity, proven
 from gramian.rows import parallel_map
@@ -17,8 +17,23 @@ from gramian.rows import parallel_map
 Floats = NDArray[np.float64]
 
 
+class Rescaled(UnaryKernel):
+    """A kernel whose features are those of one kernel times a number for each point."""
+
+    @property
+    def takes_rows(self) -> bool:
+        return False
+
+    def block(self, A: Together, B: Together) -> Floats:
+        (a, f), (b, g) = A.parts, B.parts
+        K = self.base.block(a, b)
+        K *= f[:, None]
+        K *= g
+        return K
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ScaledBy(One):
+class ScaledBy(Rescaled):
     """f(x) k(x, x') f(x'), written `k.scaled_by(f)`. `f` takes all points and gives one number for each.
 
     >>> from gramian.kernels import Constant
@@ -34,20 +49,9 @@ class ScaledBy(One):
         super().__post_init__()
         _refuse_unless_callable(self, self.f)
 
-    @property
-    def takes_rows(self) -> bool:
-        return False
-
     def points(self, X: Any) -> Together:
         X = vectors(X) if self.base.takes_rows else X
         return Together(self.base.points(X), self._numbers(X))
-
-    def block(self, A: Together, B: Together) -> Floats:
-        (a, f), (b, g) = A.parts, B.parts
-        found = self.base.block(a, b)
-        found *= f[:, None]
-        found *= g
-        return found
 
     def diag(self, A: Together) -> Floats:
         a, f = A.parts
@@ -63,21 +67,21 @@ class ScaledBy(One):
         return f"{within(self.base, ATOM)}.scaled_by({_named(self.f)})", ATOM
 
     def _numbers(self, X: Any) -> Floats:
-        given = _given(X)
-        n = _count(given)
-        found = np.asarray(self.f(given), dtype=np.float64)
-        if found.size != n or found.ndim > 2:
+        points = _given(X)
+        n = _count(points)
+        numbers = np.asarray(self.f(points), dtype=np.float64)
+        if numbers.size != n or numbers.ndim > 2:
             raise ValueError(
-                f"f of scaled_by gives shape {found.shape} for {n} points; it must give one number for each."
+                f"f of scaled_by gives shape {numbers.shape} for {n} points; it must give one number for each."
             )
-        found = found.reshape(n)
-        if not np.isfinite(found).all():
-            raise ValueError(f"f of scaled_by gives NaN or infinity at point {int((~np.isfinite(found)).argmax())}.")
-        return found
+        numbers = numbers.reshape(n)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"f of scaled_by gives NaN or infinity at point {int((~np.isfinite(numbers)).argmax())}.")
+        return numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Warped(One):
+class Warped(OfMappedPoints):
     """k(f(x), f(x')), written `k.warp(f)`. `f` takes all points and gives as many new ones.
 
     >>> import numpy as np
@@ -94,45 +98,26 @@ class Warped(One):
         super().__post_init__()
         _refuse_unless_callable(self, self.f)
 
-    @property
-    def takes_rows(self) -> bool:
-        return False
-
-    def points(self, X: Any) -> Any:
-        return self.base.points(self._moved(X))
-
-    def block(self, A: Any, B: Any) -> Floats:
-        return self.base.block(A, B)
-
-    def diag(self, A: Any) -> Floats:
-        return self.base.diag(A)
-
-    def fitted(self, X: Any, weight: Any = None) -> Kernel:
-        return replace(self, base=self.base.fitted(self._moved(X), weight)) if self.waits_for() else self
-
-    def features(self, X: Any, terms: int | None = None) -> Floats:
-        return self.base.features(self._moved(X), terms)
-
     def proof(self) -> Validity:
         return proven(self, "a kernel of points f(x)", self.base.proof())
 
     def text(self) -> tuple[str, int]:
         return f"{within(self.base, ATOM)}.warp({_named(self.f)})", ATOM
 
-    def _moved(self, X: Any) -> Any:
-        given = _given(X)
-        n = _count(given)
-        found = self.f(given)
-        if isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind in "fiub":
-            found = found[:, None]
-        m = _count(found)
+    def mapped(self, X: Any) -> Any:
+        points = _given(X)
+        n = _count(points)
+        moved = self.f(points)
+        if isinstance(moved, np.ndarray) and moved.ndim == 1 and moved.dtype.kind in "fiub":
+            moved = moved[:, None]
+        m = _count(moved)
         if m != n:
             raise ValueError(f"f of warp gives {m} points for {n}; it must give one for each.")
-        return found
+        return moved
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Normalized(One):
+class Normalized(Rescaled):
     """k(x, x') / √(k(x, x) k(x', x')), written `k.normalized()`: every point gets length one; 0 where k(x, x) is 0.
 
     >>> from gramian.kernels import Linear
@@ -143,10 +128,6 @@ class Normalized(One):
 
     base: Kernel
 
-    @property
-    def takes_rows(self) -> bool:
-        return False
-
     def points(self, X: Any) -> Together:
         A = self.base.points(X)
         size = self.base.diag(A)
@@ -155,15 +136,8 @@ class Normalized(One):
                 f"{self.base!r} is negative at point {int((size < 0).argmax())} with itself, so it is not a kernel and "
                 "cannot be normalised."
             )
-        some = size > 0
-        return Together(A, np.where(some, 1.0 / np.sqrt(np.where(some, size, 1.0)), 0.0))
-
-    def block(self, A: Together, B: Together) -> Floats:
-        (a, f), (b, g) = A.parts, B.parts
-        found = self.base.block(a, b)
-        found *= f[:, None]
-        found *= g
-        return found
+        positive = size > 0
+        return Together(A, np.where(positive, 1.0 / np.sqrt(np.where(positive, size, 1.0)), 0.0))
 
     def diag(self, A: Together) -> Floats:
         return (A.parts[1] > 0).astype(np.float64)
@@ -179,7 +153,7 @@ class Normalized(One):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Centered(One):
+class Centered(UnaryKernel):
     """The kernel of features less their mean over reference points r, written `k.centered()`.
 
     k(x, x') − mean_r k(x, r) − mean_r k(r, x') + mean_{r, r'} k(r, r'). The reference are the points given as such, or
@@ -234,9 +208,9 @@ class Centered(One):
             return replace(self, base=base)
         if weight is not None and not np.any(weight):
             weight = None
-        found = Centered(base, X, weight)
-        _ = found._center  # of the points as they are now
-        return found
+        centered = Centered(base, X, weight)
+        _ = centered._center  # of the points as they are now
+        return centered
 
     @cached_property
     def _center(self) -> tuple[Any, Floats, float]:
@@ -256,24 +230,24 @@ class Centered(One):
 
     def block(self, A: Together, B: Together) -> Floats:
         (a, f), (b, g) = A.parts, B.parts
-        found = self.base.block(a, b)
-        found -= f[:, None]
-        found -= g
-        found += self._center[2]
-        return found
+        K = self.base.block(a, b)
+        K -= f[:, None]
+        K -= g
+        K += self._center[2]
+        return K
 
     def diag(self, A: Together) -> Floats:
         a, f = A.parts
         return self.base.diag(a) - 2.0 * f + self._center[2]
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
-        found = self.base.features(X, terms)
+        features = self.base.features(X, terms)
         if self.reference is None:
-            return found - found.mean(axis=0)
+            return features - features.mean(axis=0)
         if not self.base.takes_rows:
             return super().features(X, terms)
         R, share, _ = self._center
-        return found - share @ self.base.features(R, terms)
+        return features - share @ self.base.features(R, terms)
 
     def proof(self) -> Validity:
         return proven(self, "the features of a kernel less their mean", self.base.proof())
@@ -291,8 +265,8 @@ class Centered(One):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trusted(One):
-    """A function taken for a kernel on your word, written `k.trusted()`: models do not refuse it.
+class Trusted(UnaryKernel):
+    """A function accepted as a kernel without proof, written `k.trusted()`: models do not refuse it.
 
     Where it is none, objectives are no longer convex and certificates need not hold; `validity()` still says what is
     known. A matrix is better repaired: `gm.kernels.repaired`.
@@ -336,7 +310,7 @@ class Trusted(One):
 
 def _means(kernel: Kernel, A: Any, R: Any, share: Floats) -> Floats:
     """The mean of k(x, r) over r, which have shares of the weight, for every x."""
-    step = max(CELLS // len(R), 16)
+    step = max(PANEL_CELLS // len(R), 16)
     starts = range(0, len(A), step)
     return np.concatenate(parallel_map(lambda i: kernel.block(A[i : i + step], R) @ share, starts))
 

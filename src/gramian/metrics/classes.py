@@ -16,18 +16,18 @@ def scored(y: Any, scores: Any, sample_weight: Any, labels: Any, name: str) -> t
         values = values[:, 0]
     if not weight.all():
         truth, values, weight = truth[weight > 0], values[weight > 0], weight[weight > 0]
-    given = None if labels is None else distinct(labels)
-    if given is not None:
-        truth, given = one_kind(truth, given, "y", "labels")
-    return truth, values, weight, given
+    classes = None if labels is None else distinct(labels)
+    if classes is not None:
+        truth, classes = one_kind(truth, classes, "y", "labels")
+    return truth, values, weight, classes
 
 
 def distinct(labels: Any) -> Array:
     """`labels=` as an array, each once."""
-    given = read_labels(labels, "labels")
-    if len(np.unique(given)) != len(given):
-        raise ValueError(f"labels holds a class twice: {given.tolist()[:10]}.")
-    return given
+    classes = read_labels(labels, "labels")
+    if len(np.unique(classes)) != len(classes):
+        raise ValueError(f"labels holds a class twice: {classes.tolist()[:10]}.")
+    return classes
 
 
 def codes(values: Array, classes: Array, name: str) -> Array:
@@ -36,12 +36,12 @@ def codes(values: Array, classes: Array, name: str) -> Array:
         return np.zeros(0, dtype=np.int64)
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes, values, sorter=order), len(classes) - 1)
-    found = order[place]
-    strange = classes[found] != values
-    if strange.any():
-        label = values[strange][:1].tolist()[0]
+    index = order[place]
+    unknown = classes[index] != values
+    if unknown.any():
+        label = values[unknown][:1].tolist()[0]
         raise ValueError(f"{name} holds {label!r}, which is not among the labels {shown(classes)}.")
-    return found
+    return index
 
 
 def totals(place: Array, weight: Floats, count: int) -> Floats:

@@ -33,9 +33,9 @@ def read_numbers(values: Any, name: str) -> Floats:
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and _beyond(array, EXACT_INTEGERS):
         warn_user(f"{name} holds integers beyond 2^53, which float64 rounds.", PrecisionWarning)
     array = array.astype(np.float64, copy=False)
-    bad = ~np.isfinite(array)
-    if bad.any():
-        row = int(bad.any(axis=1).argmax() if array.ndim == 2 else bad.argmax())
+    nonfinite = ~np.isfinite(array)
+    if nonfinite.any():
+        row = int(nonfinite.any(axis=1).argmax() if array.ndim == 2 else nonfinite.argmax())
         kind = "NaN" if np.isnan(array[row]).any() else "infinity"
         raise ValueError(f"{name} contains {kind}, first at row {row}. Drop those rows, or predict them.")
     return array
@@ -172,9 +172,9 @@ def _of_one_type(array: Array, name: str) -> Array:
 
 
 def _whole(array: Array, name: str) -> Array:
-    bad = ~(np.abs(array) < 2.0**63) | (array != np.floor(array))
-    if bad.any():
-        row = int(bad.argmax())
+    fractional = ~(np.abs(array) < 2.0**63) | (array != np.floor(array))
+    if fractional.any():
+        row = int(fractional.argmax())
         raise ValueError(
             f"{name} holds {array[row]:g} at row {row}; {WHAT_LABELS_ARE}. Cut numbers into classes, and scores at a "
             "threshold, first."

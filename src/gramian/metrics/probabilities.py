@@ -18,9 +18,9 @@ def probable(prediction: Any) -> Floats:
     """Numbers within [0, 1], (n,) or (n, k) with rows that add up to one."""
     values = read_numbers(prediction, "probabilities")
     table = values[:, None] if values.ndim == 1 else values
-    bad = (table < 0.0) | (table > 1.0)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
+    outside = (table < 0.0) | (table > 1.0)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
         raise ValueError(
             f"A probability is {table[row, column]:g} at row {row}; it must be between 0 and 1. Scores of another kind "
             "are for roc_auc and average_precision."
@@ -39,15 +39,15 @@ def read_probabilities(
 ) -> tuple[Floats, Array, Floats, tuple[Any, ...]]:
     """Probabilities (n,) or (n, k), the place of each row's class, weights, and the classes (or the positive one)."""
     probabilities = probable(prediction)
-    truth, values, weight, given = scored(y, probabilities, sample_weight, labels, "probabilities")
+    truth, values, weight, known = scored(y, probabilities, sample_weight, labels, "probabilities")
     if values.ndim == 1:
-        chosen = positive_for(truth, positive, given)
+        chosen = positive_for(truth, positive, known)
         return values, (truth == chosen).astype(np.int64), weight, (chosen,)
     if positive is not None:
         raise ValueError("positive= is for probabilities of one column; with one column per class, give labels=.")
     if not len(truth):
         return values, np.zeros(0, dtype=np.int64), weight, ()
-    classes = columns_for(truth, given, values.shape[1], "probabilities")
+    classes = columns_for(truth, known, values.shape[1], "probabilities")
     return values, codes(truth, classes, "y"), weight, tuple(classes.tolist())
 
 

@@ -205,9 +205,9 @@ class ElasticNet(Separable):
         return L2().prox(L1().prox(w, step * self.l1_ratio), step * (1.0 - self.l1_ratio))
 
     def peak(self, u: Floats) -> Floats:
-        left = np.sign(u) * np.maximum(np.abs(u) - self.l1_ratio, 0.0)
+        excess = np.sign(u) * np.maximum(np.abs(u) - self.l1_ratio, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(left == 0.0, 0.0, left / (2.0 * (1.0 - self.l1_ratio)))
+            return np.where(excess == 0.0, 0.0, excess / (2.0 * (1.0 - self.l1_ratio)))
 
     def parts(self, d: int) -> PenaltyTerms:
         return _parts(d, 1.0 - self.l1_ratio, self.l1_ratio)
@@ -257,7 +257,7 @@ class GroupL1(Penalty):
     groups: Sequence[Any] | None = None
 
     def _labels(self) -> NDArray[Any]:
-        """One label per coefficient; lists of indices are told how to be written so."""
+        """One label per coefficient; lists of indices are refused, with the labels they stand for."""
         groups: Any = self.groups
         if isinstance(groups, str) or not hasattr(groups, "__len__"):
             raise TypeError(f"groups is {groups!r}; it must have one label per coefficient, such as (0, 0, 1).")
@@ -284,12 +284,12 @@ class GroupL1(Penalty):
         return float(sum(np.sqrt(len(g)) * np.linalg.norm(w[g]) for g in self._sets(len(w))))
 
     def prox(self, w: Floats, step: float) -> Floats:
-        found = np.zeros_like(w)
+        shrunk = np.zeros_like(w)
         for g in self._sets(len(w)):
-            size, least = np.linalg.norm(w[g]), step * np.sqrt(len(g))
-            if size > least:
-                found[g] = w[g] * (1.0 - least / size)
-        return found
+            norm, threshold = np.linalg.norm(w[g]), step * np.sqrt(len(g))
+            if norm > threshold:
+                shrunk[g] = w[g] * (1.0 - threshold / norm)
+        return shrunk
 
     def conjugate(self, u: Floats) -> float:
         inside = all(np.linalg.norm(u[g]) <= np.sqrt(len(g)) * (1.0 + 1e-12) for g in self._sets(len(u)))
@@ -345,9 +345,9 @@ class FoldedConcave(Separable):
         places, slopes = self.knots()
         choices = [np.full_like(x, place) for place in places] + [np.maximum(x, places[-1])]
         for low, high, first, last in zip(places, places[1:], slopes, slopes[1:], strict=False):
-            bend = 1.0 + step * (last - first) / (high - low)
-            if bend > 0.0:
-                choices.append(np.clip((x - step * first - (1.0 - bend) * low) / bend, low, high))
+            curvature = 1.0 + step * (last - first) / (high - low)
+            if curvature > 0.0:
+                choices.append(np.clip((x - step * first - (1.0 - curvature) * low) / curvature, low, high))
         u = np.stack(choices)
         cost = 0.5 * (u - x) ** 2 + step * self._height(u)
         return np.asarray(np.copysign(u[cost.argmin(axis=0), np.arange(len(x))], w) * self.unit)
@@ -466,7 +466,7 @@ class Box(Separable):
         if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
             raise ValueError(f"low is {self.low!r} and high {self.high!r}; every low must be at most its high.")
         if not isinstance(self.penalty, Separable):
-            raise TypeError(f"{type(self.penalty).__name__} cannot be had within bounds; L2, L1 and ElasticNet can.")
+            raise TypeError(f"{type(self.penalty).__name__} cannot be combined with bounds; L2, L1 and ElasticNet can.")
 
     def value(self, w: Floats) -> float:
         inside = (w >= np.asarray(self.low)).all() and (w <= np.asarray(self.high)).all()

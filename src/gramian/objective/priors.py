@@ -32,18 +32,18 @@ class Prior(ABC):
         """log p of each coefficient."""
 
     def alpha(self, unit: float, weight: float) -> float:
-        """Strength in the house convention, for rows of this total weight whose −log likelihood is loss / unit.
+        """alpha of the objective, for rows of this total weight whose −log likelihood is loss / unit.
 
         The mean loss plus alpha · penalty is −log posterior times unit / weight.
         """
         with np.errstate(over="ignore"):
-            found = float(np.float64(self.strength) * unit / weight)
-        if not np.isfinite(found):
+            alpha = float(np.float64(self.strength) * unit / weight)
+        if not np.isfinite(alpha):
             raise ValueError(
                 f"The prior {self!r} is so narrow beside the noise (unit {unit:.3g}) that its strength is beyond the "
                 "float range: widen it, or give X and y other units."
             )
-        return found
+        return alpha
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Features whose inner products are nearly a kernel: landmarks (Nyström) and random waves (Fourier)."""
+"""Approximate feature maps of kernels: Nyström features of landmarks, and random Fourier features."""
 
 from abc import abstractmethod
 from typing import Any
@@ -15,12 +15,13 @@ from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import is_table, vectors
-from gramian.kernels.vectors.stationary import RBF, Laplacian, Matern
+from gramian.kernels.vectors.stationary import Stationary
 from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
 METHODS = ("pivots", "uniform", "k-means++", "leverage")
-PANEL = 2048
+PANEL_ROWS = 2048
+UNKNOWN_SPECTRUM = "{!r} has no known spectrum: RandomFourier takes RBF, Laplacian, Matern and RationalQuadratic."
 
 
 def counted(X: Any) -> Any:
@@ -58,7 +59,9 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self)
         points = self._read(X, reset=False)
         with single_threaded_blas():
-            parts = parallel_map(lambda i: self._features(points[i : i + PANEL]), range(0, len(points), PANEL))
+            parts = parallel_map(
+                lambda i: self._features(points[i : i + PANEL_ROWS]), range(0, len(points), PANEL_ROWS)
+            )
         return np.concatenate(parts)
 
     @abstractmethod
@@ -132,7 +135,7 @@ class Nystroem(_Approximation):
                 self._map = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
             else:
                 self._map = _landmarks(self.kernel_, points, self._rows(points, count, rng))
-        self.landmarks_, self.error_ = self._map.index, self._map.left
+        self.landmarks_, self.error_ = self._map.index, self._map.unexplained
         self._width = len(self.landmarks_)
         return self
 
@@ -155,11 +158,11 @@ def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Landmar
     order = _independent_rows(K)
     index, K = index[order], K[np.ix_(order, order)]
     R = sl.cholesky(K + 1e-14 * np.trace(K) / max(len(K), 1) * np.eye(len(K)), lower=False)
-    found = Landmarks(kernel, points[index], index, R, 0.0)
+    landmarks = Landmarks(kernel, points[index], index, R, 0.0)
     diagonal = kernel.diag(points)
-    explained = MappedRows(points, len(index), found.features).sum(lambda block: float((block.X**2).sum()))
-    left = max(1.0 - explained / (float(diagonal.sum()) or 1.0), 0.0)
-    return Landmarks(kernel, found.points, index, R, left)
+    explained = MappedRows(points, len(index), landmarks.features).sum(lambda block: float((block.X**2).sum()))
+    unexplained = max(1.0 - explained / (float(diagonal.sum()) or 1.0), 0.0)
+    return Landmarks(kernel, landmarks.points, index, R, unexplained)
 
 
 def _independent_rows(K: Floats) -> NDArray[np.int64]:
@@ -201,13 +204,13 @@ def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[n
 
 
 class RandomFourier(_Approximation):
-    """Random waves: φ(x) = √(2/D) [cos(wᵀx), sin(wᵀx)] for D/2 frequencies w drawn from the kernel's spectrum.
+    """Random Fourier features: φ(x) = √(2/D) [cos(wᵀx), sin(wᵀx)] for D/2 frequencies w of its spectrum.
 
     Parameters
     ----------
-    kernel : "rbf", "laplacian", "matern", or `RBF`, `Laplacian`, `Matern`
+    kernel : "rbf", "laplacian", "matern", "rational_quadratic", or `RBF`, `Laplacian`, `Matern`, `RationalQuadratic`
     n_components : int
-        Features D; of an odd number the last is a wave of random phase.
+        Features D; of an odd number the last is a cosine of random phase.
     orthogonal : bool
         Frequencies at right angles to each other, which lowers the error (Gaussian kernel).
     random_state : int, RandomState or Generator, optional
@@ -244,19 +247,19 @@ class RandomFourier(_Approximation):
         points = self._read(X, reset=True)
         rng = check_random_state(self.random_state)
         kernel = self.kernel_
-        L = getattr(kernel, "factor", None)  # of a metric: waves of Lx
+        L = getattr(kernel, "factor", None)  # of a metric: features of Lx
         d, half = points.d if L is None else len(L), -(-count // 2)
-        if isinstance(kernel, Laplacian) and L is None:
-            if self.orthogonal:
-                raise ValueError("orthogonal=True is for the Gaussian and Matérn kernels.")
-            W = rng.standard_cauchy((d, half))
-        elif isinstance(kernel, RBF | Matern | Laplacian):
-            W = _directions(d, half, rng) if self.orthogonal else rng.standard_normal((d, half))
-            nu = 0.5 if isinstance(kernel, Laplacian) else getattr(kernel, "nu", np.inf)
-            if np.isfinite(nu):
-                W = W * np.sqrt(2.0 * nu / rng.chisquare(2.0 * nu, half))
-        else:
-            raise ValueError(f"{kernel!r} has no known spectrum: RandomFourier takes RBF, Laplacian and Matern.")
+        if not isinstance(kernel, Stationary):
+            raise ValueError(UNKNOWN_SPECTRUM.format(kernel))
+        if self.orthogonal and not kernel.is_isotropic:
+            raise ValueError("orthogonal=True is for the Gaussian and Matérn kernels.")
+
+        def normal() -> Floats:
+            return _directions(d, half, rng) if self.orthogonal else np.asarray(rng.standard_normal((d, half)))
+
+        W = kernel.frequencies(normal, rng, (d, half))
+        if W is None:
+            raise ValueError(UNKNOWN_SPECTRUM.format(kernel))
         W = W / np.broadcast_to(np.atleast_1d(kernel.scale), d)[:, None]
         self.frequencies_ = W if L is None else L.T @ W
         self._width, self._phase = count, float(rng.uniform(0.0, 2.0 * np.pi))
@@ -265,8 +268,8 @@ class RandomFourier(_Approximation):
     def _features(self, points: Any) -> Floats:
         phase = np.asarray(points.X @ self.frequencies_)
         pairs = self._width // 2
-        found = [np.cos(phase[:, :pairs]), np.sin(phase[:, :pairs]), np.cos(phase[:, pairs:] + self._phase)]
-        return np.hstack(found) * np.sqrt(2.0 / self._width)
+        cosines = [np.cos(phase[:, :pairs]), np.sin(phase[:, :pairs]), np.cos(phase[:, pairs:] + self._phase)]
+        return np.hstack(cosines) * np.sqrt(2.0 / self._width)
 
     def error_bound(self, delta: float = 0.05) -> float:
         """What the error of one pair exceeds with probability delta at most (Hoeffding): √(4 log(2/delta) / D)."""
@@ -278,8 +281,8 @@ class RandomFourier(_Approximation):
 
 def _directions(d: int, count: int, rng: Any) -> Floats:
     """Columns at right angles within each run of d, with the lengths of normal vectors."""
-    found = []
+    blocks = []
     for _ in range(-(-count // d)):
         Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
-        found.append(Q * np.sqrt(rng.chisquare(d, d)))
-    return np.hstack(found)[:, :count]
+        blocks.append(Q * np.sqrt(rng.chisquare(d, d)))
+    return np.hstack(blocks)[:, :count]

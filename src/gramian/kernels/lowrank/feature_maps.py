@@ -12,7 +12,7 @@ from gramian.rows import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
-MOST_FEATURES = 10**6
+MAX_FEATURES = 10**6
 SMALL_ERROR = 1e-12
 
 
@@ -60,8 +60,8 @@ def repaired(K: Any) -> Floats:
             return K
         below = values < 0
         V = U[:, below]
-        found = K + (V * -values[below]) @ V.T
-    return np.asarray((found + found.T) / 2)
+        nearest = K + (V * -values[below]) @ V.T
+    return np.asarray((nearest + nearest.T) / 2)
 
 
 def monomials(X: Floats, degree: int, constant: float) -> Floats:
@@ -69,16 +69,16 @@ def monomials(X: Floats, degree: int, constant: float) -> Floats:
     n, d = X.shape
     if constant > 0:
         X = np.hstack([X, np.full((n, 1), np.sqrt(constant))])
-    if (count := comb(X.shape[1] + degree - 1, degree)) > MOST_FEATURES:
+    if (count := comb(X.shape[1] + degree - 1, degree)) > MAX_FEATURES:
         raise ValueError(
             f"A polynomial of degree {degree} in {d} columns has {count:,} features; use the kernel without them."
         )
-    found = np.empty((n, count))
+    features = np.empty((n, count))
     for place, chosen in enumerate(combinations_with_replacement(range(X.shape[1]), degree)):
         repeats = np.bincount(chosen)
         factor = np.exp(0.5 * (lgamma(degree + 1) - sum(lgamma(r + 1) for r in repeats)))
-        found[:, place] = factor * X[:, list(chosen)].prod(axis=1)
-    return found
+        features[:, place] = factor * X[:, list(chosen)].prod(axis=1)
+    return features
 
 
 def gaussian_series(x: Floats, terms: int) -> Floats:
@@ -89,8 +89,8 @@ def gaussian_series(x: Floats, terms: int) -> Floats:
     size = np.abs(x)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         powers = np.where(i == 0, 0.0, i * np.log(size))
-    found = np.exp(powers - 0.5 * size**2 - 0.5 * np.array([lgamma(k + 1) for k in i]))
-    return np.where((x[:, None] < 0) & (i % 2 == 1), -found, found)
+    features = np.exp(powers - 0.5 * size**2 - 0.5 * np.array([lgamma(k + 1) for k in i]))
+    return np.where((x[:, None] < 0) & (i % 2 == 1), -features, features)
 
 
 def series_error(x: Floats, terms: int) -> float:

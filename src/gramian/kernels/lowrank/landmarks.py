@@ -12,11 +12,11 @@ from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots
 from gramian.rows import Basis, Block, Computed, MemoryRows, Rows
 
 Floats = NDArray[np.float64]
-BLOCK = 4096  # rows of a block: it is made in panels, and so may be longer than one that is kept
+BLOCK_ROWS = 4096  # rows of a block: it is made in panels, and so may be longer than one that is kept
 MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
-SAMPLE = 10  # points for each landmark that they are chosen from
-LEAST_SAMPLE = 10_000
-SOUND = 1e-8  # share of a Gram matrix that turning it may make rounding of
+SAMPLE_PER_LANDMARK = 10  # points for each landmark that they are chosen from
+MIN_SAMPLE = 10_000
+MAX_ROUNDING = 1e-8  # of a Gram matrix, relative, after multiplication with R⁻¹ on both sides
 
 
 class MappedRows(Rows):
@@ -34,23 +34,23 @@ class MappedRows(Rows):
 
     @property
     def block_size(self) -> int:
-        return max(super().block_size, BLOCK)
+        return max(super().block_size, BLOCK_ROWS)
 
     def block(self, start: int, stop: int) -> Block:
         part = Computed(self.points[start:stop], self.turn, self.d)
         if self.target is None:
             return Block(part, None, None, start)
-        given = self.target.block(start, stop)
-        return Block(part, given.y, given.weight, start)
+        target = self.target.block(start, stop)
+        return Block(part, target.y, target.weight, start)
 
     def taken(self, index: Any) -> "MappedRows":
         """Some of the rows."""
         target = None if self.target is None else self.target.taken(index)
-        found = MappedRows(self.points[index], self.d, self.turn, target)
+        rows = MappedRows(self.points[index], self.d, self.turn, target)
         if self.basis is not None:
             assert isinstance(self.basis.rows, MappedRows)
-            found.basis = Basis(self.basis.rows.taken(index), self.basis.R, self.basis.sound)
-        return found
+            rows.basis = Basis(self.basis.rows.taken(index), self.basis.R, self.basis.sound)
+        return rows
 
 
 class SupportRows(MappedRows):
@@ -75,8 +75,8 @@ def landmark_rows(chosen: Landmarks, points: Any, target: MemoryRows | None = No
     raw = SupportRows(points, chosen.kernel, chosen.points, target)
     trcon = sl.get_lapack_funcs("trcon", (chosen.R,))
     reciprocal = float(trcon(chosen.R, norm="1", uplo="U", diag="N")[0])
-    sound = float(np.finfo(np.float64).eps) <= SOUND * reciprocal**2
-    rows.basis = Basis(raw, chosen.R, sound)
+    well_conditioned = float(np.finfo(np.float64).eps) <= MAX_ROUNDING * reciprocal**2
+    rows.basis = Basis(raw, chosen.R, well_conditioned)
     return rows
 
 
@@ -90,7 +90,7 @@ def chosen_pivots(kernel: Any, points: Any, rank: int, seed: int = 0) -> Landmar
 def sampled_pivots(kernel: Any, points: Any, rank: int, seed: int = 0, weight: Floats | None = None) -> Landmarks:
     """Landmarks of many points, chosen from some of those that count: O(s r²) for s = 10 r points."""
     counted = np.arange(len(points)) if weight is None else np.flatnonzero(weight > 0)
-    count = min(len(counted), max(SAMPLE * rank, LEAST_SAMPLE))
+    count = min(len(counted), max(SAMPLE_PER_LANDMARK * rank, MIN_SAMPLE))
     sample = counted[np.sort(np.random.default_rng(seed).choice(len(counted), count, replace=False))]
-    found, _ = pivots(kernel, points[sample], rank, seed=seed)
-    return Landmarks(kernel, found.points, sample[found.index], found.R, found.left)
+    landmarks, _ = pivots(kernel, points[sample], rank, seed=seed)
+    return Landmarks(kernel, landmarks.points, sample[landmarks.index], landmarks.R, landmarks.unexplained)

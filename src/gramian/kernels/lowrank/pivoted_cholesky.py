@@ -1,4 +1,4 @@
-"""A factor K ≈ F Fᵀ of low rank, from the rows that matter: nothing of size n × n is formed."""
+"""Partial pivoted Cholesky factor K ≈ F Fᵀ of low rank, without a matrix of size n × n."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,14 +12,14 @@ from gramian.kernels.points import Vectors, alone
 from gramian.rows import parallel_map, single_threaded_blas
 
 Floats = NDArray[np.float64]
-BLOCK = 64  # pivots taken at once
-PANEL = 2048
-ROUNDING = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
+MAX_PIVOTS_AT_ONCE = 64  # pivots taken at once
+PANEL_ROWS = 2048
+MIN_RESIDUAL = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
 
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Rows that stand for all: k(x, x') ≈ φ(x)ᵀφ(x') with φ(x) = R⁻ᵀ k(P, x), exact where x or x' is one of them.
+    """Landmark points P: k(x, x') ≈ φ(x)ᵀφ(x') with φ(x) = R⁻ᵀ k(P, x), exact where x or x' is one of them.
 
     Attributes
     ----------
@@ -27,21 +27,21 @@ class Landmarks:
         The rows chosen.
     R : array (r, r)
         Upper triangle with K_PP = RᵀR.
-    left : float
-        Share of the trace of K that is left out.
+    unexplained : float
+        Share of the trace of K that is not explained.
     """
 
     kernel: Kernel
     points: Any
     index: NDArray[np.int64]
     R: Floats
-    left: float
+    unexplained: float
 
     def features(self, points: Any) -> Floats:
         """φ of prepared points, (n, r)."""
-        return self.turned(self.kernel.block(points, self.points))
+        return self.solve_RT(self.kernel.block(points, self.points))
 
-    def turned(self, block: Floats) -> Floats:
+    def solve_RT(self, block: Floats) -> Floats:
         """From k(x, P) to φ(x)."""
         return np.asarray(sl.solve_triangular(self.R, block.T, trans="T", lower=False, check_finite=False).T)
 
@@ -52,38 +52,39 @@ class Landmarks:
 
 @single_threaded_blas()
 def pivots(kernel: Kernel, points: Any, rank: int, *, tol: float = 1e-10, seed: int = 0) -> tuple[Landmarks, Floats]:
-    """Pivots and F (n, r): rows drawn with the share of their trace that is not yet explained, block by block.
+    """Landmarks and F (n, r): pivots drawn with probabilities in proportion to the residual diagonal, block by block.
 
-    O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the trace left is below `tol` of it.
+    O(n r) numbers of the kernel and O(n r²) multiplications. Ends early where the residual trace is below `tol` of the
+    whole.
     """
     n = len(points)
-    left = np.maximum(kernel.diag(points), 0.0)
-    total = float(left.sum()) or 1.0
+    residual = np.maximum(kernel.diag(points), 0.0)
+    total = float(residual.sum()) or 1.0
     rng = np.random.default_rng(seed)
     F = np.zeros((n, min(rank, n)))
     chosen: list[int] = []
-    while len(chosen) < F.shape[1] and left.sum() > tol * total:
+    while len(chosen) < F.shape[1] and residual.sum() > tol * total:
         k = len(chosen)
-        size = min(BLOCK, F.shape[1] - k)
-        left[chosen] = 0.0
-        if (left > 0).sum() == 0:
+        size = min(MAX_PIVOTS_AT_ONCE, F.shape[1] - k)
+        residual[chosen] = 0.0
+        if (residual > 0).sum() == 0:
             break
-        count = min(size, int((left > 0).sum()))
-        some = np.sort(rng.choice(n, size=count, replace=False, p=left / left.sum()))
-        near = points[some]
-        inner = kernel.block(near, near) - F[some, :k] @ F[some, :k].T
-        keep, L = _independent(inner, ROUNDING * total / n)
+        count = min(size, int((residual > 0).sum()))
+        drawn = np.sort(rng.choice(n, size=count, replace=False, p=residual / residual.sum()))
+        candidates = points[drawn]
+        inner = kernel.block(candidates, candidates) - F[drawn, :k] @ F[drawn, :k].T
+        keep, L = _independent(inner, MIN_RESIDUAL * total / n)
         if not len(keep):
-            left[some] = 0.0
+            residual[drawn] = 0.0
             continue
-        _explain(kernel, points, some[keep], L, F, k, left)
-        chosen += some[keep].tolist()
-        left[left < ROUNDING * total / n] = 0.0
-        left[some] = 0.0
+        _explain(kernel, points, drawn[keep], L, F, k, residual)
+        chosen += drawn[keep].tolist()
+        residual[residual < MIN_RESIDUAL * total / n] = 0.0
+        residual[drawn] = 0.0
     F = F[:, : len(chosen)]
     index = np.array(chosen, dtype=np.int64)
     R = np.tril(F[index]).T
-    return Landmarks(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(left.sum()) / total), F
+    return Landmarks(kernel, alone(points[index]), index, np.ascontiguousarray(R), float(residual.sum()) / total), F
 
 
 def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | None) -> tuple[Landmarks, Floats]:
@@ -96,27 +97,29 @@ def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | 
     if len(first) == len(points) or not len(first):
         return pivots(kernel, points, rank)
     order = np.argsort(first)
-    chosen, some = pivots(kernel, points[counts[first[order]]], rank)
-    F = np.empty((len(points), some.shape[1]))
-    F[counts] = some[np.argsort(order)[place]]
+    landmarks, factor = pivots(kernel, points[counts[first[order]]], rank)
+    F = np.empty((len(points), factor.shape[1]))
+    F[counts] = factor[np.argsort(order)[place]]
     rest = np.setdiff1d(np.arange(len(points)), counts)
-    F[rest] = chosen.features(points[rest])
-    return replace(chosen, index=counts[first[order]][chosen.index]), F
+    F[rest] = landmarks.features(points[rest])
+    return replace(landmarks, index=counts[first[order]][landmarks.index]), F
 
 
-def _explain(kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, left: Floats) -> None:
-    """The columns of F from k on, those of some new rows, and what is then left of every row: panel by panel."""
-    near, known, n = points[index], np.ascontiguousarray(F[index, :k].T), len(F)
+def _explain(
+    kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, residual: Floats
+) -> None:
+    """The columns of F from k on, those of some new rows, and the residual of every row: panel by panel."""
+    pivot_points, known, n = points[index], np.ascontiguousarray(F[index, :k].T), len(F)
 
     def panel(start: int) -> None:
-        part = slice(start, min(start + PANEL, n))
-        rows = kernel.block(points[part], near)
+        part = slice(start, min(start + PANEL_ROWS, n))
+        rows = kernel.block(points[part], pivot_points)
         rows -= F[part, :k] @ known
         new = sl.solve_triangular(L, rows.T, lower=True, check_finite=False).T
         F[part, k : k + len(index)] = new
-        np.maximum(left[part] - (new**2).sum(axis=1), 0.0, out=left[part])
+        np.maximum(residual[part] - (new**2).sum(axis=1), 0.0, out=residual[part])
 
-    parallel_map(panel, range(0, n, PANEL))
+    parallel_map(panel, range(0, n, PANEL_ROWS))
 
 
 def _independent(inner: Floats, least: float) -> tuple[NDArray[np.int64], Floats]:

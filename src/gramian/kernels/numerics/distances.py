@@ -14,10 +14,12 @@ from gramian.rows import single_threaded_blas
 
 Floats = NDArray[np.float64]
 
-FAR = 2.0**500  # coordinates are cut off here, so that squares stay finite; such pairs are computed from differences
+MAX_COORDINATE = (
+    2.0**500
+)  # coordinates are cut off here, so that squares stay finite; such pairs are computed from differences
 TOLERANCE = 1e-11  # error of a kernel's value that is left to the product
 MEDIAN_ROWS = 1000
-TIE = 1e-12  # of the weight: a median this near to between two values is their mean
+MEDIAN_TIE = 1e-12  # of the weight: a median this near to between two values is their mean
 
 
 def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
@@ -39,22 +41,22 @@ def gaussian(A: Vectors, B: Vectors, scale: Floats) -> Floats:
 
 def gaussian_times(A: Vectors, B: Vectors, scale: Floats, weight: Floats) -> Floats | None:
     """Σ_j weight_j exp(−Σ ((x − x_j) / scale)²); None where the matrix itself must be made."""
-    from gramian.kernels.numerics.sums import MOST_COLUMNS, gaussian_sums
+    from gramian.kernels.numerics.sums import MAX_COLUMNS, gaussian_sums
 
-    if B.is_sparse or B.d > MOST_COLUMNS or is_small(len(A) * len(B)):
+    if B.is_sparse or B.d > MAX_COLUMNS or is_small(len(A) * len(B)):
         return None
     A, U, a, V, b = _in_units(A, B, scale)
     if _error(A.d, a, b) > TOLERANCE:
         return None
-    found = gaussian_sums(U, a, V, b, weight[:, None] if weight.ndim == 1 else weight)
-    return found[:, 0] if weight.ndim == 1 else found
+    sums = gaussian_sums(U, a, V, b, weight[:, None] if weight.ndim == 1 else weight)
+    return sums[:, 0] if weight.ndim == 1 else sums
 
 
 def gaussian_times_among(A: Vectors, scale: Floats, weight: Floats) -> Floats | None:
     """The same over the rows of A itself."""
-    from gramian.kernels.numerics.sums import MOST_COLUMNS, gaussian_sums_among
+    from gramian.kernels.numerics.sums import MAX_COLUMNS, gaussian_sums_among
 
-    if A.is_sparse or A.d > MOST_COLUMNS or is_small(len(A) ** 2):
+    if A.is_sparse or A.d > MAX_COLUMNS or is_small(len(A) ** 2):
         return None
     A, U, a, *_ = _in_units(A, A, scale)
     return None if _error(A.d, a, a) > TOLERANCE else gaussian_sums_among(U, a, weight)
@@ -103,21 +105,21 @@ def median_distance(
     A pair counts with the product of its weights, as it would if rows were repeated.
     """
     index, weight = distinct_rows(A, weight, MEDIAN_ROWS)
-    some = A[index]
-    values = some.X.data if some.is_sparse else some.X
+    sample = A[index]
+    values = sample.X.data if sample.is_sparse else sample.X
     largest = float(np.abs(values).max()) if values.size else 0.0
     if largest == 0:
         return 1.0
     unit = 2.0 ** min(int(np.frexp(largest)[1]), 1023)
     with single_threaded_blas():
-        D = distance(Vectors(some.X), Vectors(some.X), np.array([unit]))
-    upper = np.triu_indices(len(some), 1)
-    found, pair = D[upper], np.outer(weight, weight)[upper]
-    pair = pair[found > 0]
-    found = found[found > 0]
+        D = distance(Vectors(sample.X), Vectors(sample.X), np.array([unit]))
+    upper = np.triu_indices(len(sample), 1)
+    values, pair = D[upper], np.outer(weight, weight)[upper]
+    pair = pair[values > 0]
+    values = values[values > 0]
     with np.errstate(over="ignore"):
-        middle = weighted_median(found, pair) * unit if found.size else 1.0
-        return float(np.clip(middle, 2.0**-1022, np.finfo(float).max)) if found.size else 1.0
+        middle = weighted_median(values, pair) * unit if values.size else 1.0
+        return float(np.clip(middle, 2.0**-1022, np.finfo(float).max)) if values.size else 1.0
 
 
 def weighted_median(values: Floats, weight: Floats) -> float:
@@ -127,8 +129,8 @@ def weighted_median(values: Floats, weight: Floats) -> float:
     order = np.argsort(values, kind="stable")
     share = np.cumsum(weight[order])
     share /= share[-1]
-    low = np.searchsorted(share, 0.5 - TIE, side="left")
-    high = np.searchsorted(share, 0.5 + TIE, side="right")
+    low = np.searchsorted(share, 0.5 - MEDIAN_TIE, side="left")
+    high = np.searchsorted(share, 0.5 + MEDIAN_TIE, side="right")
     low, high = (values[order[min(int(place), len(values) - 1)]] for place in (low, high))
     return float(0.5 * low + 0.5 * high)
 
@@ -183,10 +185,10 @@ def _in_units(A: Vectors, B: Vectors, scale: Floats) -> tuple[Vectors, Any, Floa
     def make(rows: Vectors) -> tuple[Any, Floats]:
         if rows.is_sparse:
             U = rows.X.multiply(1.0 / scale[None, :]).tocsr() if scale.size > 1 else rows.X * (1.0 / scale[0])
-            U.data = np.clip(U.data, -FAR, FAR)
+            U.data = np.clip(U.data, -MAX_COORDINATE, MAX_COORDINATE)
         else:
             with np.errstate(over="ignore"):
-                U = np.clip((rows.X - shift) / scale, -FAR, FAR)
+                U = np.clip((rows.X - shift) / scale, -MAX_COORDINATE, MAX_COORDINATE)
         return U, square_norms(U)
 
     key = ("units", scale.tobytes(), shift.tobytes())

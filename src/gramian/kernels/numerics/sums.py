@@ -12,9 +12,9 @@ from gramian._core.numerics.exponential import exp_here, exp_single_here
 from gramian.rows import parallel_map
 
 Floats = NDArray[np.float64]
-MOST_COLUMNS = 128  # beyond, a matrix product of its own is as fast
+MAX_COLUMNS = 128  # beyond, a matrix product of its own is as fast
 TILE = 512  # points summed over at once: their coordinates stay in the cache
-PANEL = 256  # rows of one task
+PANEL_ROWS = 256  # rows of one task
 PARTS = 8  # of a triangle, each with sums of its own: the same for any number of threads
 
 
@@ -29,9 +29,9 @@ def gaussian_sums(U: Any, a: Any, V: Any, b: Any, weight: Any) -> Floats:
     U = np.ascontiguousarray(U)
 
     def panel(start: int) -> None:
-        _rows(U, a, columns, b, w, out, _bits(U), start, min(start + PANEL, len(U)))
+        _rows(U, a, columns, b, w, out, _bits(U), start, min(start + PANEL_ROWS, len(U)))
 
-    parallel_map(panel, range(0, len(U), PANEL))
+    parallel_map(panel, range(0, len(U), PANEL_ROWS))
     return out
 
 
@@ -40,12 +40,12 @@ def gaussian_sums_among(U: Any, a: Any, weight: Floats) -> Floats:
     some, rest = np.flatnonzero(weight), np.flatnonzero(weight == 0)
     S, b, w = np.ascontiguousarray(U[some]), a[some], weight[some].astype(U.dtype)
     columns = np.ascontiguousarray(2.0 * S.T)
-    panels = -(-len(S) // PANEL)
+    panels = -(-len(S) // PANEL_ROWS)
     ends = [round(panels * (1.0 - np.sqrt(1.0 - i / PARTS))) for i in range(PARTS + 1)]  # equal areas
     sums = np.zeros((PARTS, len(S)))
 
     def part(i: int) -> None:
-        _triangle(S, b, columns, w, sums[i], _bits(S), ends[i] * PANEL, min(ends[i + 1] * PANEL, len(S)))
+        _triangle(S, b, columns, w, sums[i], _bits(S), ends[i] * PANEL_ROWS, min(ends[i + 1] * PANEL_ROWS, len(S)))
 
     parallel_map(part, range(PARTS))
     out = np.empty(len(U))
@@ -149,8 +149,8 @@ def _triangle(
     U: Any, a: Any, V: Any, w: Any, sums: Any, bits: Any, start: int, stop: int
 ) -> None:  # pragma: no cover - compiled
     p, q, mirror = np.empty(TILE, dtype=U.dtype), np.empty(TILE, dtype=U.dtype), np.empty(TILE, dtype=U.dtype)
-    for top in range(start, stop, PANEL):
-        end = min(top + PANEL, len(U))
+    for top in range(start, stop, PANEL_ROWS):
+        end = min(top + PANEL_ROWS, len(U))
         first = top
         while first < len(U):
             last = end if first == top else min(first + TILE, len(U))

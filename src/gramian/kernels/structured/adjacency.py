@@ -90,9 +90,9 @@ def _checked(A: Any, name: str) -> Any:
         raise ValueError(f"{name} has an adjacency matrix of shape {A.shape}; it must be square.")
     A = A.astype(np.float64)
     A.sum_duplicates()
-    bad = ~(np.isfinite(A.data) & (A.data >= 0))
-    if bad.any():
-        i, j = (int(ends[bad][0]) for ends in A.tocoo().coords)
+    invalid = ~(np.isfinite(A.data) & (A.data >= 0))
+    if invalid.any():
+        i, j = (int(ends[invalid][0]) for ends in A.tocoo().coords)
         raise ValueError(
             f"{name} has the weight {A[i, j]} from node {i} to node {j}; weights must be finite and not negative."
         )

@@ -13,7 +13,7 @@ from gramian.kernels.parameters import refuse_unless
 from gramian.kernels.structured.adjacency import is_symmetric, read_graph
 from gramian.kernels.validity.proof import Validity, proven
 
-MOST_NODES = 3000  # beyond, the exponential is applied to the nodes asked for instead of decomposed
+MAX_DECOMPOSED_NODES = 3000  # beyond, the exponential is applied to the nodes asked for instead of decomposed
 TOGETHER = 64  # nodes heated at once
 
 
@@ -124,7 +124,7 @@ class Diffusion(Kernel):
         return Nodes(np.array([self._place(row, node) for row, node in enumerate(values)], dtype=np.int64))
 
     def block(self, A: Nodes, B: Nodes) -> Floats:
-        if self._n <= MOST_NODES:
+        if self._n <= MAX_DECOMPOSED_NODES:
             return self._matrix[np.ix_(A.places, B.places)]
         if len(A) < len(B):  # the shorter side is heated
             return self.block(B, A).T
@@ -137,7 +137,7 @@ class Diffusion(Kernel):
         return out[:, where]
 
     def diag(self, A: Nodes) -> Floats:
-        if self._n <= MOST_NODES:
+        if self._n <= MAX_DECOMPOSED_NODES:
             return self._matrix[A.places, A.places]
         parts = [self.block(A[i : i + TOGETHER], A[i : i + TOGETHER]).diagonal() for i in range(0, len(A), TOGETHER)]
         return np.concatenate([np.empty(0), *parts])
@@ -163,9 +163,9 @@ class Diffusion(Kernel):
             return self._places[node]
         except (KeyError, TypeError):
             known = f"0 … {self._n - 1}" if self._read[1] is None else ", ".join(map(repr, self._read[1][:5]))
-            more = ", …" if self._read[1] is not None and self._n > 5 else ""
+            ellipsis = ", …" if self._read[1] is not None and self._n > 5 else ""
             raise ValueError(
-                f"Row {row} is {node!r}, which is no node of the graph; its nodes are {known}{more}."
+                f"Row {row} is {node!r}, which is no node of the graph; its nodes are {known}{ellipsis}."
             ) from None
 
 

@@ -12,7 +12,7 @@ from gramian.kernels.points import Vectors, products, square_norms, vectors
 from gramian.kernels.validity.definite import ROUNDING, definiteness
 from gramian.kernels.validity.proof import Validity, proven
 
-CELLS = 2**18  # numbers in the covariances of pairs that are factored together
+MAX_CELLS = 2**18  # numbers in the covariances of pairs that are factored together
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,10 @@ class ProbabilityProduct(Kernel):
         if A.means.shape[1] != B.means.shape[1]:
             raise ValueError(f"X has means of {A.means.shape[1]} numbers and Z of {B.means.shape[1]}.")
         out = np.empty((len(A), len(B)))
-        step = max(CELLS // max(B.covariances.size, 1), 1)
+        step = max(MAX_CELLS // max(B.covariances.size, 1), 1)
         for i in range(0, len(A), step):
-            some = A[i : i + step]
-            out[i : i + step] = self._overlap(some[:, None], B[None])
+            rows = A[i : i + step]
+            out[i : i + step] = self._overlap(rows[:, None], B[None])
         return out
 
     def diag(self, A: Any) -> Floats:
@@ -95,8 +95,8 @@ class ProbabilityProduct(Kernel):
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """p^rho of every cell of histograms; Gaussians have no finite list."""
-        found = self.points(X)
-        return super().features(X, terms) if isinstance(found, Gaussians) else found.dense()
+        points = self.points(X)
+        return super().features(X, terms) if isinstance(points, Gaussians) else points.dense()
 
     def proof(self) -> Validity:
         return proven(self, "the inner product of the functions p^rho")

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 WILD = 0x110000  # no letter: one beyond the last code point of Unicode
 LARGEST = 2**62
-MOST_WORDS = 2**27  # words found together, of which each takes some tens of bytes
+MAX_WORDS = 2**27  # words found together, of which each takes some tens of bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +132,14 @@ class Words:
 
     def places_in(self, other: "Words") -> Integers:
         """Where each of these words is among the `other`; −1 where it is not there."""
-        found = self._places.get(other)
-        if found is None:
+        places = self._places.get(other)
+        if places is None:
             letters, index = numbered_letters(np.concatenate([self.codes, other.codes]))
-            common, some = numbered(list(index.T), max(len(letters), 1))
-            table = np.full(len(some), -1)
+            common, first = numbered(list(index.T), max(len(letters), 1))
+            table = np.full(len(first), -1)
             table[common[len(self) :]] = np.arange(len(other))
-            found = self._places[other] = table[common[: len(self)]]
-        return found
+            places = self._places[other] = table[common[: len(self)]]
+        return places
 
     def texts(self) -> list[str]:
         """The words as strings, with · where any letter may stand."""
@@ -253,14 +253,15 @@ def count_words(strings: Letters, patterns: Sequence[tuple[int, ...]], values: S
     """
     k, n, lengths = len(patterns[0]), len(strings), np.diff(strings.starts)
     total = sum(int(np.maximum(lengths - pattern[-1], 0).sum()) for pattern in patterns)
-    if total > MOST_WORDS:
+    if total > MAX_WORDS:
         raise ValueError(
-            f"{n} strings have {total} words along {len(patterns)} patterns, and at most {MOST_WORDS} are counted "
+            f"{n} strings have {total} words along {len(patterns)} patterns, and at most {MAX_WORDS} are counted "
             "together; take a smaller gap, or fewer or shorter strings."
         )
     letters, index = numbered_letters(strings.codes)
-    left = np.repeat(strings.starts[1:], lengths) - np.arange(len(index))  # letters from here to the end of the string
-    starts = [np.flatnonzero(left > pattern[-1]) for pattern in patterns]
+    # Letters from each place to the end of its string.
+    remaining = np.repeat(strings.starts[1:], lengths) - np.arange(len(index))
+    starts = [np.flatnonzero(remaining > pattern[-1]) for pattern in patterns]
     columns = [
         np.concatenate([index[at + pattern[j]] for at, pattern in zip(starts, patterns, strict=True)]) for j in range(k)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.kernels.structured.kmers import MOST_WORDS, WILD, Array, Counts, Words, numbered, numbered_letters
+from gramian.kernels.structured.kmers import MAX_WORDS, WILD, Array, Counts, Words, numbered, numbered_letters
 from gramian.rows import parallel_map
 
 
@@ -51,21 +51,21 @@ def with_mismatches(counts: Counts, m: int, alphabet: Array) -> Counts:
     n, k = len(counts), codes.shape[1]
     factors = subset_factors(k, m, len(alphabet))
     subsets = [places for size in range(k + 1) if factors[size] for places in combinations(range(k), size)]
-    if len(subsets) * matrix.nnz > MOST_WORDS:
+    if len(subsets) * matrix.nnz > MAX_WORDS:
         raise ValueError(
-            f"The strings have {len(subsets) * matrix.nnz} words with wild places, and at most {MOST_WORDS} are "
+            f"The strings have {len(subsets) * matrix.nnz} words with wild places, and at most {MAX_WORDS} are "
             "counted together; take smaller k or m, or fewer or shorter strings."
         )
     letters, index = numbered_letters(codes)
 
     def part(places: tuple[int, ...]) -> tuple[Any, Array, Array]:
         columns = [index[:, j] for j in places] or [np.zeros(len(codes), np.int64)]
-        found, some = numbered(columns, max(len(letters), 1))
-        merged = sp.csr_array((matrix.data.copy(), found[matrix.indices], matrix.indptr.copy()), (n, len(some)))
+        word, first = numbered(columns, max(len(letters), 1))
+        merged = sp.csr_array((matrix.data.copy(), word[matrix.indices], matrix.indptr.copy()), (n, len(first)))
         merged.sum_duplicates()
-        wild = np.full((len(some), k), WILD, np.uint32)
-        wild[:, places] = codes[some][:, places]
-        return merged, wild, np.full(len(some), float(factors[len(places)]))
+        wild = np.full((len(first), k), WILD, np.uint32)
+        wild[:, places] = codes[first][:, places]
+        return merged, wild, np.full(len(first), float(factors[len(places)]))
 
     parts, vocabularies, weights = zip(*parallel_map(part, subsets), strict=True)
     return Counts(sp.hstack(parts, format="csr"), Words(np.concatenate(vocabularies)), np.concatenate(weights))
@@ -76,7 +76,7 @@ def neighbours(words: Words, m: int, alphabet: Array) -> tuple[Any, Words]:
     kept = np.flatnonzero(np.isin(words.codes, alphabet).all(axis=1))
     codes = words.codes[kept]
     k = codes.shape[1]
-    if len(kept) * comb(k, m) * len(alphabet) ** m > MOST_WORDS:
+    if len(kept) * comb(k, m) * len(alphabet) ** m > MAX_WORDS:
         raise ValueError(
             f"{len(kept)} words of {k} letters have too many neighbours within {m} mismatches over {len(alphabet)} "
             "letters to be listed; k(X) does not list them."
@@ -90,8 +90,8 @@ def neighbours(words: Words, m: int, alphabet: Array) -> tuple[Any, Words]:
         rows.append(np.repeat(kept, len(changes)))
     every = np.concatenate(parts)
     letters, index = numbered_letters(every)
-    found, some = numbered(list(index.T), max(len(letters), 1))
-    matrix = sp.csr_array((np.ones(len(found)), (np.concatenate(rows), found)), (len(words), len(some)))
+    word, first = numbered(list(index.T), max(len(letters), 1))
+    matrix = sp.csr_array((np.ones(len(word)), (np.concatenate(rows), word)), (len(words), len(first)))
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
-    return matrix, Words(every[some])
+    return matrix, Words(every[first])

@@ -14,7 +14,7 @@ from gramian.kernels.structured.subsequences import subsequence_row
 from gramian.kernels.validity.proof import Validity, proven
 from gramian.rows import parallel_map
 
-MOST_CELLS = 2**28  # of a dense array of features
+MAX_DENSE_CELLS = 2**28  # of a dense array of features
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,8 +62,8 @@ class Spectrum(Kernel):
 
     def counts(self, X: Any) -> tuple[list[str], Any]:
         """The words that occur, in lexical order, and how often each does in each string (CSR, n × words)."""
-        found = self.points(X)
-        return found.words.texts(), found.matrix
+        counted = self.points(X)
+        return counted.words.texts(), counted.matrix
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The counts of the words that occur in X; `counts(X)` is sparse, and says which words they are."""
@@ -225,8 +225,8 @@ class Gappy(Kernel):
         """The subsequences that occur, in lexical order, and φ_u(x) (CSR, n × subsequences)."""
         letters = read_strings(X)
         longest = int(np.diff(letters.starts).max(initial=0))
-        found = self._counts(letters, max(longest - self.k, 0) if self.gap is None else self.gap)
-        return found.words.texts(), found.matrix
+        counts = self._counts(letters, max(longest - self.k, 0) if self.gap is None else self.gap)
+        return counts.words.texts(), counts.matrix
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """φ_u(x) for the subsequences u that occur in X; `counts(X)` is sparse, and says which they are."""
@@ -250,7 +250,7 @@ def _check_length(k: Any) -> None:
 
 
 def _dense(counts: Any) -> Floats:
-    if counts.shape[0] * counts.shape[1] > MOST_CELLS:
+    if counts.shape[0] * counts.shape[1] > MAX_DENSE_CELLS:
         raise ValueError(
             f"{counts.shape[0]} strings × {counts.shape[1]} words do not fit into a dense array; counts(X) is sparse."
         )

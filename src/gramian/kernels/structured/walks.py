@@ -13,7 +13,7 @@ from gramian.kernels.structured.adjacency import is_networkx, is_symmetric, node
 
 Floats = NDArray[np.float64]
 
-CELLS = 2**20  # pairs of nodes that are solved together
+MAX_NODE_PAIRS = 2**20  # pairs of nodes that are solved together
 PRECISE = 1e-15
 ROUNDING = 1e-12  # of eigenvalues: at the bound itself the sum is infinite
 
@@ -89,7 +89,9 @@ def walk_sums(left: Sequence[Graph], right: Sequence[Graph], decay: float) -> Fl
     """Σ_l decayˡ × (pairs of walks of l steps, one in each graph, along the same labels), (len(left), len(right))."""
     refuse_divergence(left, right, decay)
     out = np.zeros((len(left), len(right)))
-    for where in _groups(right, CELLS // max((graph.A.shape[0] for graph in left if graph.A.shape[0]), default=1)):
+    for where in _groups(
+        right, MAX_NODE_PAIRS // max((graph.A.shape[0] for graph in left if graph.A.shape[0]), default=1)
+    ):
         group = [right[j] for j in where]
         for i, graph in enumerate(left):
             out[i, where] = _sums(graph, group, decay)

@@ -19,7 +19,7 @@ CLEAR = 1e-3  # one below this share ends the search
 ASYMMETRY = 1e-9
 SCALES = (1.0, 0.1, 3.0, np.pi / 2, 0.01, 0.5, 10.0, 100.0)
 CLIMBS, STEPS = 4, 60
-MOST = 200  # given points in one matrix
+MAX_POINTS_AT_ONCE = 200  # given points in one matrix
 
 
 class _Tried:
@@ -164,7 +164,7 @@ def _among(kernel: Kernel, known: Validity, X: Any) -> Validity:
     """The same among given points of any kind, all of them or a spread of 200."""
     kernel = kernel.fitted(X) if kernel.waits_for() else kernel
     points = kernel.points(X)
-    chosen = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST)).astype(np.int64))
+    chosen = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS_AT_ONCE)).astype(np.int64))
     K = kernel.block(points[chosen], points[chosen])
     gap = np.abs(K - K.T)
     if gap.max() > ASYMMETRY * np.abs(K).max():

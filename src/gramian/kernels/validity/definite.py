@@ -63,15 +63,15 @@ def definiteness(M: Floats) -> Definiteness:
     for zero in np.flatnonzero(diagonal == 0):
         if M[zero].any():
             return _refuted(M, -1.0, _beside_zero(M, int(zero), int(np.abs(M[zero] / size).argmax())))
-    some = np.flatnonzero(diagonal > 0)
-    if not len(some):
+    positive = np.flatnonzero(diagonal > 0)
+    if not len(positive):
         return Definiteness(True, 0.0)
-    found = _of_positive_diagonal(M[np.ix_(some, some)])
-    if found.vector is None:
-        return found
+    verdict = _of_positive_diagonal(M[np.ix_(positive, positive)])
+    if verdict.vector is None:
+        return verdict
     vector = np.zeros(len(M))
-    vector[some] = found.vector
-    return Definiteness(False, found.smallest, vector=vector, value=found.value)
+    vector[positive] = verdict.vector
+    return Definiteness(False, verdict.smallest, vector=vector, value=verdict.value)
 
 
 def undecided(name: str, smallest: float) -> str:
@@ -177,11 +177,11 @@ def _verified(M: Floats, vector: Floats) -> tuple[Floats, float] | None:
     """The vector with length one and vᵀMv, if that is negative in exact arithmetic."""
     scaled = np.ldexp(vector, -int(np.frexp(np.abs(vector).max())[1]))
     for v in (scaled / np.linalg.norm(scaled), scaled):
-        some = np.flatnonzero(v)
-        if len(some) ** 2 > MAX_EXACT_PRODUCTS:
+        support = np.flatnonzero(v)
+        if len(support) ** 2 > MAX_EXACT_PRODUCTS:
             value = _bounded_form(M, v) if (np.diagonal(M) > 0).all() else 0.0
         else:
-            exact = _exact_form(M[np.ix_(some, some)], v[some])
+            exact = _exact_form(M[np.ix_(support, support)], v[support])
             value = _nearest(exact) if exact < 0 else 0.0
         if value < 0:
             return v, value
@@ -285,10 +285,10 @@ def _extended(rows: list[list[int]], pivots: list[int], v: dict[int, Fraction]) 
 
 def _doubles(v: dict[int, Fraction], n: int, power: NDArray[np.int32]) -> Floats:
     largest = max(abs(x) for x in v.values())
-    found = np.zeros(n)
+    numbers = np.zeros(n)
     for i, x in v.items():
-        found[i] = float(x / largest)
-    return np.ldexp(found, -power)
+        numbers[i] = float(x / largest)
+    return np.ldexp(numbers, -power)
 
 
 def _beside_zero(M: Floats, i: int, j: int) -> Floats:

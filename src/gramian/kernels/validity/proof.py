@@ -141,8 +141,10 @@ def negative_at(
         f"{'' if known.valid is None else f' ({known.rule})'}{_SLIGHT if within_rounding else ''}"
     )
     v = vector if vector[np.abs(vector).argmax()] > 0 else -vector
-    found = replace(known, valid=False, rule=rule, points=points, eigenvalue=value, vector=v, children=(), tried=tried)
-    return replace(found, within_rounding=within_rounding)
+    refutation = replace(
+        known, valid=False, rule=rule, points=points, eigenvalue=value, vector=v, children=(), tried=tried
+    )
+    return replace(refutation, within_rounding=within_rounding)
 
 
 def asymmetric(
@@ -154,8 +156,8 @@ def asymmetric(
     else:
         rule = f"k(x, z) = {_short(there)} and k(z, x) = {_short(back)} differ"
     rule += _SLIGHT if within_rounding else ""
-    found = replace(known, valid=False, rule=rule, pair=(x, z), children=(), tried=tried)
-    return replace(found, within_rounding=within_rounding)
+    refutation = replace(known, valid=False, rule=rule, pair=(x, z), children=(), tried=tried)
+    return replace(refutation, within_rounding=within_rounding)
 
 
 def decide(kernel: "Kernel", X: Any = None) -> Validity:

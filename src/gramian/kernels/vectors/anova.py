@@ -14,7 +14,7 @@ from gramian.kernels.validity.proof import Validity, proven
 
 Floats = NDArray[np.float64]
 
-CELLS = 2**20  # numbers of all columns' kernels held at once
+MAX_CELLS = 2**20  # numbers of all columns' kernels held at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,18 +79,18 @@ class ANOVA(Kernel):
             raise ValueError(f"X has {d} columns and Z has {len(B.parts)}; they must have the same columns.")
         kernels = self._kernels(d)
         if self.degree == 1:
-            found = kernels[0].block(A.parts[0], B.parts[0])
+            K = kernels[0].block(A.parts[0], B.parts[0])
             for k, a, b in zip(kernels[1:], A.parts[1:], B.parts[1:], strict=True):
-                found += k.block(a, b)
-            return found
+                K += k.block(a, b)
+            return K
         from gramian.kernels.numerics.loops import symmetric_sums
 
         out = np.empty((len(A), len(B)))
-        step = max(CELLS // (d * max(len(B), 1)), 1)
+        step = max(MAX_CELLS // (d * max(len(B), 1)), 1)
         for start in range(0, len(A), step):
-            some = slice(start, min(start + step, len(A)))
-            parts = np.stack([k.block(a[some], b) for k, a, b in zip(kernels, A.parts, B.parts, strict=True)])
-            symmetric_sums(parts, int(self.degree), out[some])
+            rows = slice(start, min(start + step, len(A)))
+            parts = np.stack([k.block(a[rows], b) for k, a, b in zip(kernels, A.parts, B.parts, strict=True)])
+            symmetric_sums(parts, int(self.degree), out[rows])
         return out
 
     def diag(self, A: Together) -> Floats:
@@ -109,8 +109,8 @@ class ANOVA(Kernel):
             own = k.features(_column(A, j), terms)
             for size in range(int(self.degree), 0, -1):
                 sums[size] += [all_products(F, own) for F in sums[size - 1]]
-        found = sums[int(self.degree)]
-        return np.hstack(found) if found else np.zeros((len(A), 1))
+        total = sums[int(self.degree)]
+        return np.hstack(total) if total else np.zeros((len(A), 1))
 
     def summands(self, d: int | None = None) -> tuple[Kernel, ...]:
         """With degree 1 the kernel of each of d columns."""

@@ -145,15 +145,15 @@ class Bilinear(Kernel):
     def block(self, A: Vectors, B: Vectors) -> Floats:
         refuse_other_columns(A, B)
         self._refuse(B.d)
-        left = np.asarray(A.X @ np.asarray(self.M, dtype=np.float64))
-        return np.asarray((B.X @ left.T).T if B.is_sparse else left @ B.X.T)
+        XM = np.asarray(A.X @ np.asarray(self.M, dtype=np.float64))
+        return np.asarray((B.X @ XM.T).T if B.is_sparse else XM @ B.X.T)
 
     def diag(self, A: Vectors) -> Floats:
         self._refuse(A.d)
-        left = np.asarray(A.X @ np.asarray(self.M, dtype=np.float64))
+        XM = np.asarray(A.X @ np.asarray(self.M, dtype=np.float64))
         if A.is_sparse:
-            return np.asarray(A.X.multiply(left).sum(axis=1)).reshape(-1)
-        return np.asarray(np.einsum("ij,ij->i", left, A.X))
+            return np.asarray(A.X.multiply(XM).sum(axis=1)).reshape(-1)
+        return np.asarray(np.einsum("ij,ij->i", XM, A.X))
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         from gramian.kernels.lowrank.feature_maps import feature_map
@@ -165,17 +165,17 @@ class Bilinear(Kernel):
     def proof(self) -> Validity:
         known = unproven(self, "M is not symmetric and positive semi-definite")
         M = np.asarray(self.M, dtype=np.float64)
-        found = definiteness(M)
-        slight = not found.refuted_beyond(ROUNDING)
-        if found.pair is not None:
-            i, j = found.pair
+        verdict = definiteness(M)
+        slight = not verdict.refuted_beyond(ROUNDING)
+        if verdict.pair is not None:
+            i, j = verdict.pair
             axes = np.eye(len(M))
             there, back = float(M[i, j]), float(M[j, i])
             return asymmetric(known, axes[i], axes[j], there, back, 2, within_rounding=slight)
-        if found.vector is not None:
-            return negative_at(known, found.vector[None], np.ones(1), found.value, 1, within_rounding=slight)
-        if found.semidefinite is None:
-            return unproven(self, undecided("M", found.smallest))
+        if verdict.vector is not None:
+            return negative_at(known, verdict.vector[None], np.ones(1), verdict.value, 1, within_rounding=slight)
+        if verdict.semidefinite is None:
+            return unproven(self, undecided("M", verdict.smallest))
         return proven(self, "M is symmetric and positive semi-definite: M = VᵀV, an inner product of Vx")
 
     def _refuse(self, d: int) -> None:
@@ -300,11 +300,11 @@ def _directions(A: Vectors) -> tuple[Any, Any]:
         X = rows.X
         largest = abs(X).max(axis=1)
         largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest).reshape(-1)
-        some = largest > 0
-        largest = np.where(some, largest, 1.0)
+        nonzero = largest > 0
+        largest = np.where(nonzero, largest, 1.0)
         # First by the largest number, so that squares neither overflow nor vanish.
         U = _divided(X, largest)
-        return _divided(U, np.where(some, np.sqrt(square_norms(U)), 1.0)), some.astype(np.float64)
+        return _divided(U, np.where(nonzero, np.sqrt(square_norms(U)), 1.0)), nonzero.astype(np.float64)
 
     return A.made("directions", make)
 
@@ -322,6 +322,6 @@ def _keys(rows: Vectors) -> tuple[Any]:
         keys = [X.indices[i:j].astype(np.int64).tobytes() + (X.data[i:j] + 0.0).tobytes() for i, j in pairwise(ends)]
     else:
         keys = [row.tobytes() for row in rows.X + 0.0]
-    found = np.empty(len(keys), dtype=object)
-    found[:] = keys
-    return (found,)
+    unique = np.empty(len(keys), dtype=object)
+    unique[:] = keys
+    return (unique,)

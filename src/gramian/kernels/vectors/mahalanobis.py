@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 LEARNED = "learned"
 NOTHING = 1e-15  # of the largest eigenvalue: such directions are left out
-SHOWN = 3  # columns up to which the text of a kernel has every number
+MAX_WRITTEN_COLUMNS = 3  # columns up to which the text of a kernel has every number
 
 
 def factor_of(kernel: Any, M: Any) -> Floats:
@@ -45,7 +45,7 @@ def factor_of(kernel: Any, M: Any) -> Floats:
     return np.asarray((axes[:, keep] * np.sqrt(np.maximum(values[keep], 0.0))).T * root)
 
 
-def turned(A: Vectors, B: Vectors, L: Floats) -> tuple[Vectors, Vectors]:
+def transformed(A: Vectors, B: Vectors, L: Floats) -> tuple[Vectors, Vectors]:
     """L(x − c) of the rows of both, c the mean of B: their distances are those of the metric.
 
     Made once for the rows that these were cut from.
@@ -69,6 +69,6 @@ def turned(A: Vectors, B: Vectors, L: Floats) -> tuple[Vectors, Vectors]:
 
 def written(value: Any) -> str:
     """A metric in the text of a kernel: of many columns only how many."""
-    if isinstance(value, np.ndarray) and len(value) > SHOWN:
+    if isinstance(value, np.ndarray) and len(value) > MAX_WRITTEN_COLUMNS:
         return f"<{len(value)} × {len(value)}>"
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -1,8 +1,9 @@
 """Kernels of the difference of two rows, in units of a length scale."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,10 @@ from gramian.kernels.numerics.distances import (
 from gramian.kernels.parameters import is_number, refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.validity.proof import Validity, proven, refuted
-from gramian.kernels.vectors.mahalanobis import LEARNED, factor_of, turned, written
+from gramian.kernels.vectors.mahalanobis import LEARNED, factor_of, transformed, written
 
 Floats = NDArray[np.float64]
-KINK = 1e-8  # in units of the length scale: nearer pairs have no direction
+MIN_DISTANCE = 1e-8  # of a pair whose direction is known, in units of the length scale
 
 
 class Stationary(Kernel):
@@ -53,6 +54,15 @@ class Stationary(Kernel):
 
     def diag(self, A: Vectors) -> Floats:
         return np.ones(len(A))
+
+    is_isotropic: ClassVar[bool] = True
+
+    def frequencies(self, normal: Callable[[], Floats], rng: Any, shape: tuple[int, int]) -> Floats | None:
+        """Frequencies (d, m) drawn from the spectrum at length scale 1; None where it is not known.
+
+        `normal` draws those of the Gaussian kernel, of which random Fourier features of others are made.
+        """
+        return None
 
     def _median(self, A: Vectors, weight: Any) -> float:
         return median_distance(A, distances, weight)
@@ -97,15 +107,15 @@ class Mahalanobis(Stationary):
             )
         return super().fitted(X, weight)
 
-    def turned(self, A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
+    def transformed(self, A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
         """Rows whose plain distances are those of the metric."""
         if self.learns:
             self.fitted(None)
-        return (A, B) if self.factor is None else turned(A, B, self.factor)
+        return (A, B) if self.factor is None else transformed(A, B, self.factor)
 
     @abstractmethod
     def slope(self, A: Vectors, B: Vectors) -> Floats:
-        """s(x, x') with ∂k/∂x = −s(x, x') M (x − x'); 0 where k has a kink."""
+        """s(x, x') with ∂k/∂x = −s(x, x') M (x − x'); 0 where k has no gradient."""
 
     def text(self) -> tuple[str, int]:
         plain, level = super().text()
@@ -114,14 +124,14 @@ class Mahalanobis(Stationary):
     def _median(self, A: Vectors, weight: Any) -> float:
         index, weight = distinct_rows(A, weight, MEDIAN_ROWS)
         rows = Vectors(A.X[index])
-        return median_distance(self.turned(rows, rows)[0], distances, weight)
+        return median_distance(self.transformed(rows, rows)[0], distances, weight)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RBF(Mahalanobis):
     """The Gaussian kernel: k(x, x') = exp(−‖x − x'‖² / (2h²)).
 
-    Smooth functions that forget beyond the length scale h. One matrix product and one exponential for each pair.
+    Smooth functions, nearly uncorrelated beyond a few length scales h. One matrix product, and one exponential a pair.
 
     Parameters
     ----------
@@ -149,20 +159,20 @@ class RBF(Mahalanobis):
     metric: Any = field(default=None, repr=False)
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
-        return gaussian(*self.turned(A, B), np.sqrt(2.0) * self.scale)
+        return gaussian(*self.transformed(A, B), np.sqrt(2.0) * self.scale)
 
     def slope(self, A: Vectors, B: Vectors) -> Floats:
-        found = self.block(A, B)
-        found /= self.scale[0] ** 2
-        return found
+        K = self.block(A, B)
+        K /= self.scale[0] ** 2
+        return K
 
     def times(self, A: Vectors, B: Vectors, weight: Floats) -> Floats:
-        found = gaussian_times(*self.turned(A, B), np.sqrt(2.0) * self.scale, weight)
-        return super().times(A, B, weight) if found is None else found
+        product = gaussian_times(*self.transformed(A, B), np.sqrt(2.0) * self.scale, weight)
+        return super().times(A, B, weight) if product is None else product
 
     def times_among(self, A: Vectors, weight: Floats) -> Floats:
-        found = gaussian_times_among(self.turned(A, A)[0], np.sqrt(2.0) * self.scale, weight)
-        return super().times_among(A, weight) if found is None else found
+        product = gaussian_times_among(self.transformed(A, A)[0], np.sqrt(2.0) * self.scale, weight)
+        return super().times_among(A, weight) if product is None else product
 
     def features(self, X: Any, terms: int | None = None) -> Floats:
         """The first `terms` of the series in one dimension: xⁱ exp(−x²/2) / √i! with x in units of the length scale.
@@ -173,6 +183,9 @@ class RBF(Mahalanobis):
 
         x = self._one_column(X)
         return gaussian_series(x, terms_for(x) if terms is None else terms)
+
+    def frequencies(self, normal: Callable[[], Floats], rng: Any, shape: tuple[int, int]) -> Floats:
+        return normal()
 
     def truncation_error(self, X: Any, terms: int) -> float:
         """The largest error of any product of two rows of `features(X, terms)`: P(Poisson(max x²/h²) ≥ terms).
@@ -205,7 +218,8 @@ class RBF(Mahalanobis):
 class Laplacian(Mahalanobis):
     """The Laplacian kernel: k(x, x') = exp(−‖x − x'‖₁ / h).
 
-    Continuous functions that may have kinks. `length_scale` as for `RBF`; "auto" is the median distance ‖x − x'‖₁.
+    Continuous functions that need not be differentiable. `length_scale` as for `RBF`; "auto" is the median of
+    ‖x − x'‖₁.
 
     With a `metric` M, as for `RBF`, the distance is √((x − x')ᵀM(x − x')) instead of a sum over columns, so that no
     axis is special: exp(−‖x − x'‖ / h) where M is the identity, which is not the kernel without a metric.
@@ -219,14 +233,21 @@ class Laplacian(Mahalanobis):
     metric: Any = field(default=None, repr=False)
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
-        D = city_distances(A, B, self.scale) if self.metric is None else distances(*self.turned(A, B), self.scale)
+        D = city_distances(A, B, self.scale) if self.metric is None else distances(*self.transformed(A, B), self.scale)
         return exponential(np.negative(D, out=D))
+
+    @property
+    def is_isotropic(self) -> bool:  # type: ignore[override]
+        return self.metric is not None
+
+    def frequencies(self, normal: Callable[[], Floats], rng: Any, shape: tuple[int, int]) -> Floats:
+        return of_student_t(normal(), 0.5, rng) if self.is_isotropic else np.asarray(rng.standard_cauchy(shape))
 
     def slope(self, A: Vectors, B: Vectors) -> Floats:
         if self.metric is None:
             raise ValueError("Without a metric the Laplacian kernel has no gradient along M (x − x').")
-        D = distances(*self.turned(A, B), self.scale)
-        far = np.where(D > KINK, D, np.inf)
+        D = distances(*self.transformed(A, B), self.scale)
+        far = np.where(D > MIN_DISTANCE, D, np.inf)
         return exponential(np.negative(D, out=D)) / (far * self.scale[0] ** 2)
 
     def proof(self) -> Validity:
@@ -268,13 +289,16 @@ class Matern(Stationary):
         s = distances(A, B, self.scale / np.sqrt(2.0 * self.nu))
         if self.nu not in (0.5, 1.5, 2.5):
             return _bessel(s, float(self.nu))
-        found = exponential(-s)  # nothing beyond a thousand, where the polynomial might overflow
+        K = exponential(-s)  # 0 beyond a thousand, where the polynomial might overflow
         if self.nu == 1.5:
-            found *= 1.0 + np.minimum(s, 1e3)
+            K *= 1.0 + np.minimum(s, 1e3)
         elif self.nu == 2.5:
             s = np.minimum(s, 1e3)
-            found *= 1.0 + s + s * s / 3.0
-        return found
+            K *= 1.0 + s + s * s / 3.0
+        return K
+
+    def frequencies(self, normal: Callable[[], Floats], rng: Any, shape: tuple[int, int]) -> Floats:
+        return normal() if self.nu == np.inf else of_student_t(normal(), float(self.nu), rng)
 
     def proof(self) -> Validity:
         return proven(self, "its Fourier transform, a power of 1 / (1 + ω²h²/2ν), is positive")
@@ -304,6 +328,9 @@ class RationalQuadratic(Stationary):
         with np.errstate(over="ignore"):
             return exponential(-self.mixture * np.log1p(s * s))
 
+    def frequencies(self, normal: Callable[[], Floats], rng: Any, shape: tuple[int, int]) -> Floats:
+        return normal() * np.sqrt(rng.gamma(self.mixture, 1.0 / self.mixture, shape[1]))
+
     def proof(self) -> Validity:
         return proven(self, "a scale mixture of Gaussian kernels: 1 / (length scale)² has a gamma distribution")
 
@@ -332,9 +359,9 @@ class Periodic(Kernel):
         A = vectors(X)
         period = np.atleast_1d(np.asarray(self.period, dtype=np.float64))
         scale = np.atleast_1d(np.asarray(self.length_scale, dtype=np.float64))
-        for name, given in (("period", period), ("length_scale", scale)):
-            if given.size not in (1, A.d):
-                raise ValueError(f"{name} has {given.size} numbers, and X has {A.d} columns; give one for each.")
+        for name, numbers in (("period", period), ("length_scale", scale)):
+            if numbers.size not in (1, A.d):
+                raise ValueError(f"{name} has {numbers.size} numbers, and X has {A.d} columns; give one for each.")
         angle = 2.0 * np.pi * (np.fmod(A.dense(), period) / period)
         with np.errstate(over="ignore"):
             circles = np.hstack([np.cos(angle) / scale, np.sin(angle) / scale])
@@ -370,15 +397,15 @@ class GaussianDensity(Kernel):
 
     def block(self, A: Vectors, B: Vectors) -> Floats:
         if self.mean == 0:
-            found = gaussian(A, B, np.array([np.sqrt(2.0) * self.sigma]))
+            K = gaussian(A, B, np.array([np.sqrt(2.0) * self.sigma]))
         else:
             D = distances(A, B, np.array([float(self.sigma)]))
             D -= self.mean / self.sigma
             D *= D
             D *= -0.5
-            found = exponential(D)
-        found *= self._height
-        return found
+            K = exponential(D)
+        K *= self._height
+        return K
 
     def diag(self, A: Vectors) -> Floats:
         return np.full(len(A), self._height * np.exp(-0.5 * (self.mean / self.sigma) ** 2))
@@ -395,11 +422,16 @@ class GaussianDensity(Kernel):
         return float(1.0 / (np.sqrt(2.0 * np.pi) * self.sigma))
 
 
+def of_student_t(normal: Floats, nu: float, rng: Any) -> Floats:
+    """Frequencies of the Matérn kernel, multivariate Student's t with 2ν degrees of freedom, from normal ones."""
+    return np.asarray(normal * np.sqrt(2.0 * nu / rng.chisquare(2.0 * nu, normal.shape[1])))
+
+
 def _bessel(s: Floats, nu: float) -> Floats:
     """2^(1−ν) / Γ(ν) · s^ν K_ν(s), through logarithms; near 0, where K_ν overflows, by its first terms."""
     from scipy.special import gammaln, kve
 
     with np.errstate(all="ignore"):
         logarithm = (1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(s) + np.log(kve(nu, s)) - s
-        near = np.exp(-s * s / (4.0 * (nu - 1.0))) if nu > 1 else np.ones_like(s)
-        return np.asarray(np.where(np.isfinite(logarithm) | (s > 1.0 + nu), np.exp(logarithm), near))
+        near_zero = np.exp(-s * s / (4.0 * (nu - 1.0))) if nu > 1 else np.ones_like(s)
+        return np.asarray(np.where(np.isfinite(logarithm) | (s > 1.0 + nu), np.exp(logarithm), near_zero))

@@ -143,8 +143,12 @@ class Confusion(Statistic):
 
     def zero_one(self, *, interval: Any = None) -> Measured:
         """Share of the rows predicted incorrectly."""
-        found: Any = self.accuracy(interval=interval)
-        return 1.0 - found if interval is None else Interval(1.0 - found.value, 1.0 - found.high, 1.0 - found.low)
+        accuracy: Any = self.accuracy(interval=interval)
+        return (
+            1.0 - accuracy
+            if interval is None
+            else Interval(1.0 - accuracy.value, 1.0 - accuracy.high, 1.0 - accuracy.low)
+        )
 
     def balanced_accuracy(self, *, interval: Any = None) -> Measured:
         """Mean recall of the classes that occur in y."""
@@ -200,8 +204,8 @@ class Confusion(Statistic):
         if positive is not None or (average == "auto" and len(self.labels) <= 2):
             place = self._place(positive)
             one = counts[:, [place]] if place is not None else np.array([[0.0], [0.0], [0.0], [self._mass]])
-            found = _per_class(name, one, interval)
-            return float(found[0]) if interval is None else Interval(*(float(part[0]) for part in found))
+            values = _per_class(name, one, interval)
+            return float(values[0]) if interval is None else Interval(*(float(part[0]) for part in values))
         if average is None:
             return _per_class(name, counts, interval)
         if average == "micro":
@@ -323,7 +327,7 @@ def _cells(truth: Array, decided: Array, weight: Floats, k: int) -> tuple[Array,
     pairs = truth * np.int64(k) + decided
     if k * k <= 4 * len(pairs) + 64:
         table = totals(pairs, weight, k * k)
-        found = np.flatnonzero(table)
-        return found // max(k, 1), found % max(k, 1), table[found]
-    found, place = np.unique(pairs, return_inverse=True)
-    return found // k, found % k, totals(place, weight, len(found))
+        occurring = np.flatnonzero(table)
+        return occurring // max(k, 1), occurring % max(k, 1), table[occurring]
+    occurring, place = np.unique(pairs, return_inverse=True)
+    return occurring // k, occurring % k, totals(place, weight, len(occurring))

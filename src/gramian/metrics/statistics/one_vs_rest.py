@@ -54,12 +54,12 @@ class OneVsRest(Statistic):
     @classmethod
     def of(cls, y: Any, scores: Any, sample_weight: Any = None, *, labels: Any = None) -> "OneVsRest":
         """Rows with scores (n, k), one column per class; `labels` in the order of the columns, else those of y."""
-        truth, values, weight, given = scored(y, scores, sample_weight, labels, "scores")
+        truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim != 2:
             raise ValueError("scores has one column; OneVsRest needs one per class.")
         if not len(truth):
             return cls((), values, np.zeros(0, dtype=np.int64), weight)
-        classes = columns_for(truth, given, values.shape[1], "scores")
+        classes = columns_for(truth, known, values.shape[1], "scores")
         return cls(tuple(classes.tolist()), values, codes(truth, classes, "y"), weight)
 
     @property

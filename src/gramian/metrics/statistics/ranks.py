@@ -11,7 +11,7 @@ from gramian.metrics.statistics.intervals import Floats, Interval, Measured, bou
 
 
 class RocCurve(NamedTuple):
-    """Rates of false and true positives where rows with a score of at least each threshold are decided positive."""
+    """Rates of false and true positives where rows with a score of at least each threshold are predicted positive."""
 
     fpr: Floats
     tpr: Floats
@@ -29,7 +29,7 @@ class RocBand(NamedTuple):
 
 
 class PrCurve(NamedTuple):
-    """Precision and recall where rows with a score of at least each threshold are decided positive."""
+    """Precision and recall where rows with a score of at least each threshold are predicted positive."""
 
     precision: Floats
     recall: Floats
@@ -90,13 +90,13 @@ class Ranking(Statistic):
         `positive` is the class that the scores are for: if not given, the second of `labels`, or the larger of the two
         classes of y. Columns are of `labels`, or of the classes of y in order, and that of `positive` is taken.
         """
-        truth, values, weight, given = scored(y, scores, sample_weight, labels, "scores")
+        truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim == 1:
-            chosen = positive_for(truth, positive, given, several=True)
+            chosen = positive_for(truth, positive, known, several=True)
         else:
             if not len(truth):
                 return cls(positive, *np.zeros((3, 0)))
-            classes = columns_for(truth, given, values.shape[1], "scores")
+            classes = columns_for(truth, known, values.shape[1], "scores")
             codes(truth, classes, "y")
             if positive is None and len(classes) != 2:
                 raise ValueError(f"scores has {len(classes)} columns: say with positive= which class is meant.")
@@ -160,14 +160,14 @@ class Ranking(Statistic):
         return Interval(value, *bounded(value, variance, positives, interval))
 
     def roc_curve(self, *, interval: Any = None) -> RocCurve | RocBand:
-        """Rates at every threshold, from none decided positive to all; Wilson's band of the true positives."""
+        """Rates at every threshold, from none predicted positive to all; Wilson's band of the true positives."""
         self._refuse_one_class("roc_curve")
         hits, others = (np.append(0.0, np.cumsum(part[::-1])) for part in (self.hits, self.others))
         curve = RocCurve(others / others[-1], hits / hits[-1], np.append(np.inf, self.scores[::-1]))
         return curve if interval is None else RocBand(*curve, *wilson(hits, hits[-1], interval))
 
     def pr_curve(self, *, interval: Any = None) -> PrCurve | PrBand:
-        """Precision and recall at every threshold, from all decided positive to none; Wilson's band of precision."""
+        """Precision and recall at every threshold, from all predicted positive to none; Wilson's band of precision."""
         self._refuse_no_hits("pr_curve")
         hits, others = (np.cumsum(part[::-1])[::-1] for part in (self.hits, self.others))
         curve = PrCurve(np.append(share(hits, hits + others), 1.0), np.append(hits / hits[0], 0.0), self.scores.copy())

@@ -205,7 +205,8 @@ class Kernelised:
             return None
         chosen = self._pivots
         return self._intercept_alone(), [
-            f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, {chosen.left:.2g} of the trace left",
+            f"kernel {self.kernel_!r} · {len(chosen.index)} rows stand for all, "
+            f"{chosen.unexplained:.2g} of the trace left",
             *self._metric_notes(),
         ]
 

@@ -126,7 +126,7 @@ class KernelRidge:
         F = np.empty((self.n, 0))
         for rank, most in STEPS_RANKS:
             chosen, F = pivots(self.kernel, self.points, rank, tol=max(0.1 * unit, 1e-10))
-            if chosen.left > most * unit * self.n:
+            if chosen.unexplained > most * unit * self.n:
                 return False
         method = Conjugate(K, F, self.weight, self.alpha, self.n // STEPS_SHARE)
         if method.failed:

@@ -87,7 +87,7 @@ class KernelRidgeCV:
         """Scores for the fit: where there are many rows, with alpha as it is best for many."""
         if not self.many:
             return self.scores
-        left = self._factor[0].left * float(self.kernel.diag(self.points).mean())
+        left = self._factor[0].unexplained * float(self.kernel.diag(self.points).mean())
         if left <= LITTLE * self.alpha:
             return self.by_factor
         scores = self.scores

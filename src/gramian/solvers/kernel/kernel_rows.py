@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import rbf_single
 from gramian._core.numerics.small_tables import is_small
-from gramian.kernels.numerics.sums import MOST_COLUMNS, gaussian_sums_among
+from gramian.kernels.numerics.sums import MAX_COLUMNS, gaussian_sums_among
 from gramian.kernels.vectors.stationary import RBF
 from gramian.rows import parallel_map
 from gramian.solvers.kernel.smo_steps import LANES
@@ -172,10 +172,10 @@ class Single:
 
 def single_precision(kernel: Any, points: Any) -> Single | None:
     """The kernel in single precision: for Gaussian kernels of dense rows that are not many length scales apart."""
-    if type(kernel) is not RBF or points.is_sparse or points.d > MOST_COLUMNS:
+    if type(kernel) is not RBF or points.is_sparse or points.d > MAX_COLUMNS:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        found = Single(kernel.turned(points, points)[0].dense(), kernel.scale)
+        found = Single(kernel.transformed(points, points)[0].dense(), kernel.scale)
         return found if found.error <= ROUNDING else None
 
 

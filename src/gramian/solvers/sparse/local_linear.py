@@ -79,9 +79,9 @@ class LocalLinear(Solver):
     def step(self, problem: Problem, state: State) -> State:
         above, theta = majorizer(problem, state.theta)
         tol = max(min(1e-2 * state.measure, 1e-3), MIN_TOL)
-        found = self._solved(problem, above, theta, tol, state.value)
-        if found.value < state.value or found.measure < state.measure or "separated" in found.more:
-            return found
+        next_state = self._solved(problem, above, theta, tol, state.value)
+        if next_state.value < state.value or next_state.measure < state.measure or "separated" in next_state.more:
+            return next_state
         return State(state.theta, state.value, state.measure, True, state.scale, state.more)
 
     def _solved(self, problem: Problem, above: Problem, theta: Floats, tol: float, before: float) -> State:
@@ -91,8 +91,8 @@ class LocalLinear(Solver):
         columns = None
         if watched and may_have_none(above, outcome):
             columns = separating_columns(above, outcome.theta)
-        more = dict(outcome.more) if columns is None else {"separated": columns}
-        more.pop("point", None)
+        details = dict(outcome.more) if columns is None else {"separated": columns}
+        details.pop("point", None)
         theta = problem.to_standardized(*above.to_original(outcome.theta))
         tangent, own = majorizer(problem, theta)
         penalty = problem.alpha * sum(problem.penalty.value(c) for c in problem.to_original(theta)[0].T)
@@ -106,7 +106,7 @@ class LocalLinear(Solver):
         else:
             point = tangent.at(own)
             value, measure = point.smooth + penalty, tangent.measure(point)
-        return State(theta, value, measure, columns is not None, outcome.scale, more)
+        return State(theta, value, measure, columns is not None, outcome.scale, details)
 
 
 def _at_scale(problem: Problem, scale: float) -> Problem:

@@ -277,7 +277,12 @@ def _by_landmarks(
         n=n,
         weight=found.weight,
         certificate=_certificate(
-            found.residual, values, found.rank, count, "landmarks", f"{chosen.left:.2g} of the trace is left out."
+            found.residual,
+            values,
+            found.rank,
+            count,
+            "landmarks",
+            f"{chosen.unexplained:.2g} of the trace is left out.",
         ),
         solver=SolverInfo("landmarks", f"{len(chosen.index)} rows stand for all {n}"),
         inputs=None if inputs is None else Vectors(inputs.X[chosen.index]),
