@@ -43,7 +43,7 @@ class LandmarkProblem(Problem):
         return found
 
     def _with(self, **changes: Any) -> Problem:
-        given: dict[str, Any] = {"loss": self.loss, "penalty": self.penalty, "alpha": self.alpha} | changes
+        given: dict[str, Any] = {"loss": self.loss, "penalty": self.family, "alpha": self.alpha} | changes
         plain = Problem(self.features, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
         return LandmarkProblem.of(plain)
 
