@@ -111,6 +111,7 @@ def define_metric(
     >>> build = gm.metrics.statistic(percentage_wrong)
     >>> (build([0, 1], [0, 1]) + build([1], [0])).value
     33.33333333333334
+    >>> del DEFINED["percentage_wrong"]  # an example, not for `METRICS`
     """
     if needs not in NEEDS:
         raise ValueError(f"needs is {needs!r}; it must be one of {', '.join(map(repr, NEEDS))}.")
