@@ -185,6 +185,18 @@ class TestMetric:
         whole = metric(y, prediction, **chosen)
         assert (abs(np.mean(halves) - whole) < 1e-12) == metric.is_row_mean
 
+    def test_losses_of_rows_are_averaged(self, name, kind):
+        metric = METRICS[name]
+        if metric.row_losses is None:
+            return
+        assert metric.is_row_mean
+        y, prediction = rows(metric.needs, kind, seed=10)
+        shape = (len(y), -1) if metric.needs == "numbers" else (len(y),)
+        losses = metric.row_losses(y.reshape(shape), prediction.reshape(shape))
+        assert losses.shape == (len(y),)
+        mean = metric(y, prediction)
+        np.testing.assert_allclose(losses.mean(), 1.0 - mean if metric.greater_is_better else mean, rtol=1e-12)
+
     def test_counts_of_classes_give_the_metric(self, name, kind):
         metric = METRICS[name]
         if metric.of_counts is None:

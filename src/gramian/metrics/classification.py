@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from gramian.metrics.definition import PROPORTION, define_metric
 from gramian.metrics.statistics.counts import (
     Confusion,
@@ -12,6 +14,11 @@ from gramian.metrics.statistics.counts import (
     zero_one_of_counts,
 )
 from gramian.metrics.statistics.intervals import Measured
+
+
+def is_wrong(truth: Any, predicted: Any) -> Any:
+    """1 where the predicted class is not the true one, else 0."""
+    return (truth != predicted).astype(np.float64)
 
 
 def unlabelled(y: Any, prediction: Any, sample_weight: Any = None) -> Confusion:
@@ -26,6 +33,7 @@ def unlabelled(y: Any, prediction: Any, sample_weight: Any = None) -> Confusion:
     range=PROPORTION,
     is_row_mean=True,
     of_counts=accuracy_of_counts,
+    row_losses=is_wrong,
 )
 def accuracy(table: Confusion, *, interval: Any = None) -> Measured:
     """Share of the rows whose class is predicted correctly: Σw [y = prediction] / Σw.
@@ -210,6 +218,7 @@ def balanced_accuracy(table: Confusion, *, interval: Any = None) -> Measured:
     range=PROPORTION,
     is_row_mean=True,
     of_counts=zero_one_of_counts,
+    row_losses=is_wrong,
 )
 def zero_one(table: Confusion, *, interval: Any = None) -> Measured:
     """Share of the rows whose class is predicted incorrectly, the mean 0–1 loss: Σw [y ≠ prediction] / Σw.

@@ -43,6 +43,9 @@ class Metric:
         For many sets of predicted classes at once, where the metric follows from three counts of each class: a function
         of (hits, actual, predicted, positive), the counts (m, k) or (k,), to (m,). `positive` is the place of the
         positive class, None for all classes.
+    row_losses : callable or None
+        Of a mean over rows: from classes (n,) or numbers (n, t), true and predicted, to what each row loses, (n,). Less
+        is better, whatever the metric.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Metric:
     range: tuple[float, float] = REAL
     is_row_mean: bool = False
     of_counts: Callable[..., Any] | None = None
+    row_losses: Callable[[Any, Any], Any] | None = None
 
     def __call__(self, y: Any, prediction: Any, **options: Any) -> Any:
         return self.function(y, prediction, **options)
@@ -86,6 +90,7 @@ def define_metric(
     range: tuple[float, float] = REAL,
     is_row_mean: bool = False,
     of_counts: Callable[..., Any] | None = None,
+    row_losses: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Define a metric by how it is read from a statistic, and add it to `METRICS` under the name of that function.
 
@@ -96,7 +101,7 @@ def define_metric(
     ----------
     build : callable
         From (y, prediction, sample_weight) to a `Statistic`, such as `gm.metrics.Confusion.of`.
-    needs, greater_is_better, range, is_row_mean, of_counts
+    needs, greater_is_better, range, is_row_mean, of_counts, row_losses
         Traits, as of `Metric`.
 
     Examples
@@ -141,7 +146,7 @@ def define_metric(
             + [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in defaults.items()]
         )
         made.__annotations__ = {}
-        traits = (range, is_row_mean, of_counts)
+        traits = (range, is_row_mean, of_counts, row_losses)
         made.__dict__["metric"] = Metric(made.__name__, made, needs, greater_is_better, build, read, *traits)
         DEFINED[made.__name__] = made.__dict__["metric"]
         return made

@@ -12,11 +12,21 @@ from gramian.metrics.statistics.intervals import Measured
 from gramian.metrics.statistics.means import MeanLoss
 
 
+def squares(truth: Floats, predicted: Floats) -> Floats:
+    """Squared error of each row, the mean over the targets."""
+    return np.asarray(((truth - predicted) ** 2).mean(axis=1))
+
+
+def absolutes(truth: Floats, predicted: Floats) -> Floats:
+    """Absolute error of each row, the mean over the targets."""
+    return np.asarray(np.abs(truth - predicted).mean(axis=1))
+
+
 def squared_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLoss:
     """The statistic of `mse`."""
     truth, predicted, weight = read_pair(y, prediction, sample_weight)
     with np.errstate(over="ignore"):
-        losses = ((truth - predicted) ** 2).mean(axis=1)
+        losses = squares(truth, predicted)
     return _finite_mean(losses, weight, "mse", truth, predicted)
 
 
@@ -24,11 +34,18 @@ def absolute_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanL
     """The statistic of `mae`."""
     truth, predicted, weight = read_pair(y, prediction, sample_weight)
     with np.errstate(over="ignore"):
-        losses = np.abs(truth - predicted).mean(axis=1)
+        losses = absolutes(truth, predicted)
     return _finite_mean(losses, weight, "mae", truth, predicted)
 
 
-@define_metric(squared_errors, needs="numbers", greater_is_better=False, range=NON_NEGATIVE, is_row_mean=True)
+@define_metric(
+    squared_errors,
+    needs="numbers",
+    greater_is_better=False,
+    range=NON_NEGATIVE,
+    is_row_mean=True,
+    row_losses=squares,
+)
 def mse(errors: MeanLoss, *, interval: Any = None) -> Measured:
     """Mean squared error: Σw (y − prediction)² / Σw, and its mean over the targets if there are several.
 
@@ -59,7 +76,14 @@ def mse(errors: MeanLoss, *, interval: Any = None) -> Measured:
     return errors.mean(interval=interval)
 
 
-@define_metric(absolute_errors, needs="numbers", greater_is_better=False, range=NON_NEGATIVE, is_row_mean=True)
+@define_metric(
+    absolute_errors,
+    needs="numbers",
+    greater_is_better=False,
+    range=NON_NEGATIVE,
+    is_row_mean=True,
+    row_losses=absolutes,
+)
 def mae(errors: MeanLoss, *, interval: Any = None) -> Measured:
     """Mean absolute error: Σw |y − prediction| / Σw, and its mean over the targets if there are several.
 

@@ -7,12 +7,11 @@ import numpy as np
 from scipy.special import betainc
 
 from gramian._core.fitted.charted import Drawn
+from gramian.metrics.registry import METRICS
 from gramian.selection.evaluation.nested import Evaluation, Score, evaluate, ratio_of
 from gramian.selection.evaluation.sample import Array, Floats, check_model, read, seed_of
-from gramian.selection.evaluation.scoring import check_level, fold_mean
+from gramian.selection.evaluation.scoring import ALIASES, check_level, fold_mean
 from gramian.selection.evaluation.trials import splits
-
-LOSSES = ("mse", "mae", "accuracy", "zero_one", "error_rate")
 
 
 @dataclass(frozen=True)
@@ -177,10 +176,14 @@ def compare(
     if found.low > 0 or found.high < 0:
         better = "a" if (found.mean > 0) == score_a.greater_is_better else "b"
     rows = exact = None
-    if a.predictions is not None and b.predictions is not None and name in LOSSES:
+    known = METRICS.get(ALIASES.get(name, name))
+    row_losses = None if known is None else known.row_losses
+    if a.predictions is not None and b.predictions is not None and row_losses is not None:
         target = sample.y
         tested = np.sort(np.concatenate([test for _, test in pairs]))
-        losses = [_losses(name, target[tested], part[sample.kept[tested]]) for part in (a.predictions, b.predictions)]
+        parts = [target[tested], *(part[sample.kept[tested]] for part in (a.predictions, b.predictions))]
+        truth, *predicted = parts if classifier else [_columns(part) for part in parts]
+        losses = [row_losses(truth, part) for part in predicted]
         rows = sample.spread(losses[0] - losses[1], tested)
         if classifier:
             exact = _mcnemar(losses[0], losses[1], sample.weights(tested))
@@ -204,11 +207,9 @@ def compare(
     )
 
 
-def _losses(name: str, y: Array, prediction: Array) -> Floats:
-    if name in ("accuracy", "zero_one", "error_rate"):
-        return (y != prediction).astype(np.float64)
-    errors = np.asarray(y - prediction.reshape(y.shape), dtype=np.float64).reshape(len(y), -1)
-    return np.asarray((np.abs(errors) if name == "mae" else errors**2).mean(axis=1))
+def _columns(values: Array) -> Floats:
+    """Numbers (n,) or (n, t) as a column for each target."""
+    return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
 def _mcnemar(wrong_a: Floats, wrong_b: Floats, weight: Floats | None) -> McNemar | None:
