@@ -1,5 +1,6 @@
 """The package as a whole: names, doctest examples, import cost."""
 
+import inspect
 import pathlib
 import re
 
@@ -7,7 +8,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import gramian
-from checks.members import public_modules
+from checks.members import public_classes, public_modules
+from gramian._core.estimator import _entries
 from processes import output_of
 
 
@@ -81,3 +83,10 @@ def test_a_first_lasso_compiles_each_function_once():
         "print(sorted({len(f.signatures) for f in vars(active_set).values() if hasattr(f, 'signatures')}))"
     )
     assert output_of(code).strip() == "[0, 1]"  # coordinate descent is compiled when the active set fails
+
+
+def test_every_parameter_of_an_estimator_is_described():
+    for kind in public_classes(BaseEstimator):
+        described = {name for names in _entries(inspect.cleandoc(kind.__doc__)) for name in names}
+        missing = set(inspect.signature(kind).parameters) - described
+        assert not missing, f"{kind.__name__} does not describe {sorted(missing)}"

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian.features.base import Array, kept_dtype, read, refuse_nonfinite
 from gramian.rows import Rows
 
@@ -28,6 +29,7 @@ TABLE: dict[str, tuple[Callable[[Array], Array], str]] = {
 }
 
 
+@estimator
 class FunctionFeatures(TransformerMixin, BaseEstimator):
     """Give a linear model any features of your own: φ(x) = (f₁(x), f₂(x), …).
 
@@ -61,8 +63,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
     array(['x0', 'exp(x0)'], dtype=object)
     """
 
-    def __init__(self, functions: Sequence[Any] | Mapping[str, Any] = ("x",)) -> None:
-        self.functions = functions
+    functions: Sequence[Any] | Mapping[str, Any] = ("x",)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Apply the functions once, to learn how many columns each gives."""

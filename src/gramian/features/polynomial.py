@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY
 from itertools import chain, combinations, combinations_with_replacement
 from math import comb, log2
 from typing import Any, Self
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian.features.base import (
     Array,
     checked,
@@ -28,6 +30,7 @@ MOST_COLUMNS = 2**31 - 1
 REMEDY = "Lower degree, set interaction_only=True, or use the polynomial kernel, which never forms these columns."
 
 
+@estimator
 class PolynomialFeatures(TransformerMixin, BaseEstimator):
     """Make a linear model polynomial: all products of features up to a degree.
 
@@ -66,12 +69,10 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     array(['1', 'x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
     """
 
-    def __init__(
-        self, degree: int | tuple[int, int] = 2, *, interaction_only: bool = False, include_bias: bool = True
-    ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.include_bias = include_bias
+    degree: int | tuple[int, int] = 2
+    _: KW_ONLY
+    interaction_only: bool = False
+    include_bias: bool = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the columns; nothing else is learned."""

@@ -1,5 +1,6 @@
 """`RadialBasisFeatures`: Gaussian bumps at centres."""
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian.features.base import Array, dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
 from gramian.rows import Block, MemoryRows, Rows, scan
@@ -15,6 +17,7 @@ MEDIAN_CENTERS = 1000
 CELLS = 2**18  # distances computed together
 
 
+@estimator
 class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Make a linear model local: one Gaussian bump per centre.
 
@@ -53,10 +56,10 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0.607, 0.607]])
     """
 
-    def __init__(self, centers: Any = "data", *, length_scale: Any = "auto", random_state: Any = None) -> None:
-        self.centers = centers
-        self.length_scale = length_scale
-        self.random_state = random_state
+    centers: Any = "data"
+    _: KW_ONLY
+    length_scale: Any = "auto"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the centres and the length scale."""

@@ -1,5 +1,6 @@
 """`StandardScaler`: columns with mean 0 and standard deviation 1."""
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian.features.base import (
     Array,
     SavedMoments,
@@ -26,6 +28,7 @@ Floats = NDArray[np.float64]
 HUGE = 2.0**1000  # columns beyond are divided by four first, so that a difference of two numbers stays in range
 
 
+@estimator
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Bring columns to one scale: subtract the mean, divide by the standard deviation, both of the rows given to `fit`.
 
@@ -66,9 +69,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[2., 0.]])
     """
 
-    def __init__(self, *, with_mean: bool = True, with_std: bool = True) -> None:
-        self.with_mean = with_mean
-        self.with_std = with_std
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn means and standard deviations from rows (array, frame, sparse, `Rows`) or from `Moments`."""

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
@@ -43,7 +44,7 @@ class Composition:
     one_per_cluster: bool = False
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class ClusteringParameters:
     """The constructor parameters that clusterings share."""
 

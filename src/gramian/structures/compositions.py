@@ -1,12 +1,13 @@
 """Named compositions of a structure and an assignment rule, and `Structures` for any such pair."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
+from gramian._core.estimator import estimator
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition, DistanceModel
 from gramian.structures.components.base import Structure
 from gramian.structures.components.circle import Circle
@@ -76,7 +77,7 @@ ATTRIBUTES = """
 """
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class HardClustering(ClusteringParameters, DistanceModel):
     """Structures of one kind, the nearest of which owns a row."""
 
@@ -112,7 +113,7 @@ class KLines(HardClustering):
         return Composition([Line()], Nearest())
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class KPlanes(HardClustering):
     __doc__ = f"""k planes (hyperplanes, or flats of dimension q), each by total least squares.
 
@@ -173,7 +174,7 @@ class KEllipses(HardClustering):
         return Composition([Ellipse()], Nearest())
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class KGaussians(ClusteringParameters, ClusterModel):
     __doc__ = f"""k normal densities, the largest of which owns a row: classification EM.
 
@@ -196,7 +197,7 @@ class KGaussians(ClusteringParameters, ClusterModel):
         return Composition([Gaussian(self.covariance, self.regularization)], Nearest())
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class Structures(DistanceModel):
     """Clustering by any structures and any assignment rule, of which the named clusterings are special cases.
 

@@ -1,6 +1,6 @@
 """k-means, also in the feature space of a kernel, and competitive learning."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian.kernels.input import is_matrix
 from gramian.structures.base import ClusteringParameters, Composition, DistanceModel
@@ -18,7 +19,7 @@ from gramian.structures.loop.kernel_means import KernelFit
 Floats = NDArray[np.float64]
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class KMeans(ClusteringParameters, DistanceModel):
     """k-means: minimises Σw ‖x − c‖², in the columns or in the feature space of a kernel.
 
@@ -126,7 +127,7 @@ class KMeans(ClusteringParameters, DistanceModel):
         return tags
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class CompetitiveLearning(DistanceModel):
     """Competitive learning of points: plain, frequency-sensitive, or with penalised rivals, which chooses k.
 

@@ -1,12 +1,13 @@
 """Mixtures of densities by EM."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian.selection.evaluation.sample import seed_of
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
 from gramian.structures.components.gaussian import Gaussian
@@ -17,7 +18,7 @@ from gramian.structures.loop.assignments import Soft
 Floats = NDArray[np.float64]
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class MixtureParameters(ClusteringParameters):
     """The constructor parameters of mixtures."""
 
@@ -76,7 +77,7 @@ class Mixture(MixtureParameters, ClusterModel):
         return rows, clusters
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class GaussianMixture(Mixture):
     """A mixture of normal densities by EM: Σ_j weight_j N(x; mean_j, covariance_j).
 
@@ -143,7 +144,7 @@ class GaussianMixture(Mixture):
         return Composition([Gaussian(self.covariance, self.regularization)], Soft())
 
 
-@dataclass(eq=False, repr=False)
+@estimator
 class StudentTMixture(Mixture):
     """A mixture of Student's t densities by EM, robust to outliers.
 

@@ -1,6 +1,7 @@
 """Approximate feature maps of kernels: Nyström features of landmarks, and random Fourier features."""
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core.estimator import estimator
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
@@ -78,6 +80,7 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
+@estimator
 class Nystroem(_Approximation):
     """Features from landmarks: φ(x) = R⁻ᵀ k(P, x) with K_PP = RᵀR, so that φ(x)ᵀφ(x') is k where one is a landmark.
 
@@ -112,13 +115,11 @@ class Nystroem(_Approximation):
     True
     """
 
-    def __init__(
-        self, kernel: Any = "rbf", *, n_components: int = 100, method: str = "pivots", random_state: Any = None
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.method = method
-        self.random_state = random_state
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    n_components: int = 100
+    method: str = "pivots"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
         """Choose the landmarks; y is ignored, as pipelines give it."""
@@ -203,6 +204,7 @@ def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[n
     return np.sort(rng.choice(n, count, replace=False, p=scores / scores.sum()))
 
 
+@estimator
 class RandomFourier(_Approximation):
     """Random Fourier features: φ(x) = √(2/D) [cos(wᵀx), sin(wᵀx)] for D/2 frequencies w of its spectrum.
 
@@ -229,13 +231,11 @@ class RandomFourier(_Approximation):
     True
     """
 
-    def __init__(
-        self, kernel: Any = "rbf", *, n_components: int = 100, orthogonal: bool = False, random_state: Any = None
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.orthogonal = orthogonal
-        self.random_state = random_state
+    kernel: Any = "rbf"
+    _: KW_ONLY
+    n_components: int = 100
+    orthogonal: bool = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "RandomFourier":
         """Draw the frequencies; y is ignored, as pipelines give it."""

@@ -1,5 +1,6 @@
 """Gaussian discriminants: a normal density for every class, and Bayes' rule between them."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.discriminant.conic import Conic, between
@@ -25,6 +27,7 @@ KINDS = ("full", "shared", "diagonal", "spherical")
 TOLERANCE = 1e-8
 
 
+@estimator
 class GaussianDiscriminant(ClassifyingModel):
     """Classes as normal densities: g_i(x) = log π_i + log N(x; μ_i, Σ_i), and the largest wins.
 
@@ -78,23 +81,15 @@ class GaussianDiscriminant(ClassifyingModel):
     'ellipse'
     """
 
-    certificate_: Certificate
-    solver_: SolverInfo
+    covariance: str = "full"
+    _: KW_ONLY
+    shrinkage: str | float = 0
+    priors: Any = None
+    class_weight: Any = None
+    cost: Any = None
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        shrinkage: str | float = 0,
-        priors: Any = None,
-        class_weight: Any = None,
-        cost: Any = None,
-    ) -> None:
-        self.covariance = covariance
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.class_weight = class_weight
-        self.cost = cost
+    certificate_: Certificate = field(init=False)
+    solver_: SolverInfo = field(init=False)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "GaussianDiscriminant":

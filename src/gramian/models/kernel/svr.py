@@ -1,5 +1,6 @@
 """Support vector regression, and the region where rows are: the dual solver of support vector machines, used twice."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
@@ -49,6 +51,7 @@ class SupportPoints(Kernelised):
             self.support_vectors_ = self._support_points.X
 
 
+@estimator
 class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     """Regression that does not mind errors up to epsilon: max(0, |y − f| − epsilon), with a kernel.
 
@@ -62,8 +65,16 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         Errors that cost nothing, in the units of y.
     kernel : str or Kernel
         "rbf", "linear", … or an object of `gm.kernels`.
-    alphas, cv, rule, fit_intercept, tol
-        As in `Regressor`; the gap is held at 1e-6.
+    alphas : int or array
+        Length of the grid, or the grid itself. A grid given is not refined.
+    cv : int, "loo", splitter or list of (train, test) pairs
+        How validation parts are made.
+    rule : "best" or "one_se"
+        The smallest mean validation loss, or the strongest penalty within one standard error of it.
+    fit_intercept : bool
+        Whether to fit b, which is never penalised.
+    tol : float
+        Relative duality gap that the certificate asks for.
     time : float, optional
         Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
         `ConvergenceWarning` and a certificate that does not hold.
@@ -85,28 +96,16 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     array([1.5])
     """
 
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        epsilon: float = 0.1,
-        kernel: Any = "rbf",
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        time: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.time = time
+    alpha: str | float = "auto"
+    _: KW_ONLY
+    epsilon: float = 0.1
+    kernel: Any = "rbf"
+    alphas: Any = GRID
+    cv: Any = 5
+    rule: str = "best"
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    time: float | None = None
 
     @single_threaded_blas()
     @timed
@@ -229,6 +228,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         return Summary(type(self).__name__, self._intercept_alone(), facts, [*notes, *self._metric_notes()])
 
 
+@estimator
 class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     """The region where most rows are: novelty is what lies outside.
 
@@ -258,11 +258,11 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     array([ 1, -1])
     """
 
-    def __init__(self, nu: float = 0.5, *, kernel: Any = "rbf", tol: float = 1e-6, time: float | None = None) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.tol = tol
-        self.time = time
+    nu: float = 0.5
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    tol: float = 1e-6
+    time: float | None = None
 
     @single_threaded_blas()
     @timed

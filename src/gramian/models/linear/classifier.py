@@ -1,5 +1,6 @@
 """The general linear classifier: any loss, any penalty, any number of classes."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.calibration import Calibration, calibrate
@@ -35,7 +37,46 @@ JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perce
 
 
 class LinearClassifier(Kernelised, Composed, ClassifyingModel):
-    """What every linear classifier does; the named ones say their loss and which parameters they have."""
+    """A linear classifier: subclasses declare their loss and their parameters, which are described here.
+
+    Parameters
+    ----------
+    alphas : int or array
+        Length of the grid, or the grid itself. A grid given is not refined.
+    cv : int, "loo", splitter or list of (train, test) pairs
+        "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
+        refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
+    rule : "best" or "one_se"
+        The smallest mean validation loss, or the strongest penalty within one standard error of it.
+    multiclass : "auto", "ovr", "ovo", "code" or "joint"
+        One against the rest (the largest distance from its boundary wins), one against one (votes), error-correcting
+        codes (the least total loss), or all classes in one loss. "auto" is joint for the logistic loss, else "ovr".
+    code : "auto", "exhaustive", "dense" or "sparse"
+        The kind of code for multiclass="code".
+    class_weight : None, "balanced" or dict
+        Weights of the rows of each class in the loss.
+    cost : array (k, k), optional
+        cost[true, decided]: `predict` decides for the least expected cost.
+    fit_intercept : bool
+        Whether to fit b, which is never penalised.
+    solver : "auto", a name, or a solver object such as `gm.solvers.StochasticGradient()`
+        "auto" chooses by loss, penalty and cost, and says in `solver_` which and why.
+    max_iter : int
+        Largest number of iterations of the solver.
+    tol : float
+        Tolerance of the certificate's quantity, relative.
+    random_state : int, RandomState or Generator, optional
+        Of random codes.
+    callbacks : list of functions
+        Each is called with the iteration and its state; one that returns True ends the fit.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
+    rank : int, optional
+        Number of landmark points that approximate the kernel matrix; None takes all rows up to 2000.
+    time : float, optional
+        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
+        `ConvergenceWarning` and a certificate that does not hold.
+    """
 
     alpha: Any
     alphas: Any
@@ -302,7 +343,31 @@ def reduction(wanted: str, loss: Loss, k: int) -> tuple[str, Loss]:
     return ("ovr" if wanted == "auto" else wanted), loss
 
 
-class Classifier(LinearClassifier):
+@estimator
+class SearchedClassifier(LinearClassifier):
+    """The parameters that every linear classifier with a penalty has."""
+
+    _: KW_ONLY
+    alphas: Any = GRID
+    cv: Any = 5
+    rule: str = "best"
+    multiclass: str = "auto"
+    code: str = "auto"
+    class_weight: Any = None
+    cost: Any = None
+    fit_intercept: bool = True
+    solver: Any = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-8
+    random_state: Any = None
+    callbacks: Any = ()
+    kernel: Any = None
+    rank: int | None = None
+    time: float | None = None
+
+
+@estimator
+class Classifier(SearchedClassifier):
     """A linear classifier with any loss and any penalty, its strength chosen by cross-validation.
 
     Minimises (1/Σw) Σ w loss(y, b + cᵀx) + alpha · penalty(c).
@@ -316,37 +381,6 @@ class Classifier(LinearClassifier):
         "l2", "l1", "elastic_net", … or an object of `gm.penalties`; None for no penalty.
     alpha : "auto" or float
         Strength; "auto" chooses by cross-validation. scikit-learn's C is 1 / (2 n alpha).
-    alphas : int or array
-        Length of the grid, or the grid itself. A grid given is not refined.
-    cv : int, "loo", splitter or list of (train, test) pairs
-        "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
-        refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
-    rule : "best" or "one_se"
-    multiclass : "auto", "ovr", "ovo", "code" or "joint"
-        One against the rest (the largest distance from its boundary wins), one against one (votes), error-correcting
-        codes (the least total loss), or all classes in one loss. "auto" is joint for the logistic loss, else "ovr".
-    code : "auto", "exhaustive", "dense" or "sparse"
-        The kind of code for multiclass="code".
-    class_weight : None, "balanced" or dict
-        Weights of the rows of each class in the loss.
-    cost : array (k, k), optional
-        cost[true, decided]: `predict` decides for the least expected cost.
-    fit_intercept : bool
-    solver : "auto", a name, or a solver object such as `gm.solvers.StochasticGradient()`
-    max_iter : int
-    tol : float
-        Tolerance of the certificate's quantity, relative.
-    random_state : int, RandomState or Generator, optional
-        Of random codes.
-    callbacks : list of functions
-        Each is called with the iteration and its state; one that returns True ends the fit.
-    kernel : None, str or Kernel
-        None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
-    rank : int, optional
-        Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
-    time : float, optional
-        Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
-        `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -372,96 +406,21 @@ class Classifier(LinearClassifier):
     ((3, 4), True)
     """
 
-    def __init__(
-        self,
-        loss: Any = "logistic",
-        penalty: Any = "l2",
-        alpha: str | float = "auto",
-        *,
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        multiclass: str = "auto",
-        code: str = "auto",
-        class_weight: Any = None,
-        cost: Any = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        callbacks: Any = (),
-        kernel: Any = None,
-        rank: int | None = None,
-        time: float | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.multiclass = multiclass
-        self.code = code
-        self.class_weight = class_weight
-        self.cost = cost
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.kernel = kernel
-        self.rank = rank
-        self.time = time
+    loss: Any = "logistic"
+    penalty: Any = "l2"
+    alpha: str | float = "auto"
 
     def _parts(self) -> tuple[Loss, Any]:
         return loss_of(self.loss, ("signs", "classes")), penalty_of(self.penalty)
 
 
-class PenalisedClassifier(LinearClassifier):
+@estimator
+class PenalisedClassifier(SearchedClassifier):
     """The parameters of a classifier whose loss has a name of its own."""
 
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        penalty: Any = "l2",
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        multiclass: str = "auto",
-        code: str = "auto",
-        class_weight: Any = None,
-        cost: Any = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        random_state: Any = None,
-        callbacks: Any = (),
-        kernel: Any = None,
-        rank: int | None = None,
-        time: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.multiclass = multiclass
-        self.code = code
-        self.class_weight = class_weight
-        self.cost = cost
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.kernel = kernel
-        self.rank = rank
-        self.time = time
+    alpha: str | float = "auto"
+    _: KW_ONLY
+    penalty: Any = "l2"
 
 
 def lengths(coef: Floats) -> Floats:

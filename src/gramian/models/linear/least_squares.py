@@ -1,7 +1,9 @@
 """Ordinary least squares."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
+from gramian._core.estimator import estimator
 from gramian._core.validation import choice, flag
 from gramian.models.base.inference import InferentialModel
 from gramian.rows import Rows, single_threaded_blas
@@ -9,6 +11,7 @@ from gramian.solvers.least_squares.closed_form import METHODS, solve
 from gramian.solvers.least_squares.row_space import minimum_norm
 
 
+@estimator
 class LinearRegression(InferentialModel):
     """Least squares, with errors and intervals, at any condition number.
 
@@ -46,9 +49,9 @@ class LinearRegression(InferentialModel):
     array([5.78])
     """
 
-    def __init__(self, *, fit_intercept: bool = True, solver: str = "auto") -> None:
-        self.fit_intercept = fit_intercept
-        self.solver = solver
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: str = "auto"
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":

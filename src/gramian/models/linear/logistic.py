@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gramian._core.estimator import estimator
 from gramian.kernels.base import Kernel
 from gramian.models.base.composed import penalty_of
 from gramian.models.kernel.search import loss_of_fit, searched_rank
@@ -10,6 +11,7 @@ from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Logistic
 
 
+@estimator
 class LogisticRegression(PenalisedClassifier):
     """Probabilities of classes by a linear model of their log-odds, by Newton's method with the true Hessian.
 
@@ -22,8 +24,6 @@ class LogisticRegression(PenalisedClassifier):
         Strength; "auto" chooses by cross-validation.
     penalty : None, str or Penalty
         "l2", "l1", "elastic_net", … or an object of `gm.penalties`.
-    alphas, cv, rule, multiclass, code, class_weight, cost, fit_intercept, solver, max_iter, tol, random_state
-        As in `Classifier`, and so is `callbacks`.
 
     Attributes
     ----------

@@ -1,5 +1,6 @@
 """The most probable model: a likelihood of the target and a prior of the coefficients, read as loss and penalty."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.averaging import average_probabilities, predictive
@@ -44,6 +46,7 @@ PRIORS: dict[str, type[Prior]] = {"normal": priors.Normal, "laplace": priors.Lap
 CLASSES = ("signs", "classes")
 
 
+@estimator
 class MAP(Composed, LinearModel, ClassifyingModel):
     """The most probable coefficients under a likelihood of the target and a prior of the coefficients.
 
@@ -97,27 +100,17 @@ class MAP(Composed, LinearModel, ClassifyingModel):
     array([3.64, 4.16])
     """
 
+    likelihood: Any = "gaussian"
+    prior: Any = "normal"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: Any = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-8
+    time: float | None = None
+
     class_weight = None  # the weight of a class is a matter of the data, not of its likelihood
     cost = None  # decisions at a cost: predict_distribution(X).optimal(cost)
-
-    def __init__(
-        self,
-        likelihood: Any = "gaussian",
-        prior: Any = "normal",
-        *,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        time: float | None = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.prior = prior
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.time = time
 
     def _targets(self) -> str:
         kind = LIKELIHOODS.get(self.likelihood) if isinstance(self.likelihood, str) else type(self.likelihood)

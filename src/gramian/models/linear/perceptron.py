@@ -1,12 +1,13 @@
 """The perceptron."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.output_codes import CODES, MULTICLASS
@@ -23,6 +24,7 @@ from gramian.solvers.solve import Fit, fit_problem
 MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
 
 
+@estimator
 class Perceptron(LinearClassifier):
     """Rosenblatt's perceptron: corrects itself at every mistake, and ends without one where classes are separable.
 
@@ -35,12 +37,13 @@ class Perceptron(LinearClassifier):
         Most sweeps over the rows.
     average : bool
         Use the mean of all points on the way: better where classes are not separable.
-    multiclass, code, class_weight, cost, fit_intercept, callbacks
+    multiclass : "auto", "ovr", "ovo", "code" or "joint"
         As in `Classifier`; "joint" corrects the right and the wrongly chosen class.
     random_state : int, RandomState or Generator, optional
         Of the order of rows.
-    kernel, rank
-        As in `Classifier`: a mistake then adds k(x, ·) to the function, and changes one dual variable.
+    kernel : None, str or Kernel
+        None is linear; "rbf", … or an object of `gm.kernels`: a mistake then adds k(x, ·) to the function, and changes
+        one dual variable.
     time : float, optional
         Seconds after which the fit ends at the best so far, with a `ConvergenceWarning` and a certificate that does
         not hold.
@@ -70,41 +73,26 @@ class Perceptron(LinearClassifier):
     (1.0, True)
     """
 
-    alpha: Any = 0.0
-    alphas: Any = 2
-    cv: Any = 5
-    rule: Any = "best"
-    solver: Any = "auto"
-    tol: Any = 1e-15
+    _: KW_ONLY
+    max_iter: int = 1000
+    average: bool = False
+    multiclass: str = "auto"
+    code: str = "auto"
+    class_weight: Any = None
+    cost: Any = None
+    fit_intercept: bool = True
+    random_state: Any = None
+    callbacks: Any = ()
+    kernel: Any = None
+    rank: int | None = None
+    time: float | None = None
 
-    def __init__(
-        self,
-        *,
-        max_iter: int = 1000,
-        average: bool = False,
-        multiclass: str = "auto",
-        code: str = "auto",
-        class_weight: Any = None,
-        cost: Any = None,
-        fit_intercept: bool = True,
-        random_state: Any = None,
-        callbacks: Any = (),
-        kernel: Any = None,
-        rank: int | None = None,
-        time: float | None = None,
-    ) -> None:
-        self.max_iter = max_iter
-        self.average = average
-        self.multiclass = multiclass
-        self.code = code
-        self.class_weight = class_weight
-        self.cost = cost
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.kernel = kernel
-        self.rank = rank
-        self.time = time
+    alpha = 0.0
+    alphas = 2
+    cv = 5
+    rule = "best"
+    solver = "auto"
+    tol = 1e-15
 
     def _parts(self) -> tuple[Loss, Any]:
         validation.flag("average", self.average)
@@ -160,7 +148,7 @@ class Perceptron(LinearClassifier):
         short = not more.get("warn", True)
         method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
         callbacks = validation.functions("callbacks", self.callbacks)
-        options = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
+        options: dict[str, Any] = {"solver": method, "max_iter": self.max_iter, "tol": 1e-15, "callbacks": callbacks}
         start = more.get("start") if short and deadline.passed() else None
         return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": start}))
 

@@ -1,11 +1,13 @@
 """The general linear regression: any loss, any penalty."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.composed import Composed, loss_of, penalty_of
@@ -27,6 +29,7 @@ Floats = NDArray[np.float64]
 GRID = 20
 
 
+@estimator
 class Regressor(Kernelised, Composed, LinearModel):
     """A linear model with any loss and any penalty, its strength chosen by cross-validation.
 
@@ -88,38 +91,21 @@ class Regressor(Kernelised, Composed, LinearModel):
     (True, (10,))
     """
 
-    def __init__(
-        self,
-        loss: Any = "squared",
-        penalty: Any = "l2",
-        alpha: str | float = "auto",
-        *,
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        callbacks: Any = (),
-        kernel: Any = None,
-        rank: int | None = None,
-        time: float | None = None,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callbacks = callbacks
-        self.kernel = kernel
-        self.rank = rank
-        self.time = time
+    loss: Any = "squared"
+    penalty: Any = "l2"
+    alpha: str | float = "auto"
+    _: KW_ONLY
+    alphas: Any = GRID
+    cv: Any = 5
+    rule: str = "best"
+    fit_intercept: bool = True
+    solver: Any = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-8
+    callbacks: Any = ()
+    kernel: Any = None
+    rank: int | None = None
+    time: float | None = None
 
     @single_threaded_blas()
     @timed

@@ -1,12 +1,13 @@
 """Ridge regression and its Tikhonov generalisation."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
 from gramian.models.base.errors import penalty_notes
 from gramian.models.base.inference import InferentialModel
@@ -59,6 +60,7 @@ def path_of(alphas: Floats, coefs: Floats, intercepts: Floats, one_target: bool)
     return Path(alphas, coefs.transpose(0, 2, 1), intercepts)
 
 
+@estimator
 class Ridge(Kernelised, InferentialModel):
     """Least squares with a squared penalty, its strength chosen by cross-validation at the cost of one fit.
 
@@ -116,32 +118,18 @@ class Ridge(Kernelised, InferentialModel):
     (False, True)
     """
 
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        matrix: Any = None,
-        penalty_factors: Any = None,
-        standardize: bool = False,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        kernel: Any = None,
-        rank: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.matrix = matrix
-        self.penalty_factors = penalty_factors
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.kernel = kernel
-        self.rank = rank
+    alpha: str | float = "auto"
+    _: KW_ONLY
+    alphas: Any = GRID
+    cv: Any = 5
+    rule: str = "best"
+    matrix: Any = None
+    penalty_factors: Any = None
+    standardize: bool = False
+    fit_intercept: bool = True
+    solver: str = "auto"
+    kernel: Any = None
+    rank: int | None = None
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":

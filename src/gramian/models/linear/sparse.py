@@ -1,11 +1,13 @@
 """The lasso and the elastic net: exact zeros, whole paths."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.linear_model import LinearModel
@@ -24,6 +26,7 @@ GRID = 100
 SMALL_GRAM = 1000  # columns for which a Gram matrix is always worth its n d² operations
 
 
+@estimator
 class ElasticNet(LinearModel):
     """Least squares with a penalty that sets coefficients to zero, along a whole path of strengths.
 
@@ -83,34 +86,19 @@ class ElasticNet(LinearModel):
     (9, 'duality gap')
     """
 
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        l1_ratio: float = 0.5,
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        penalty_factors: Any = None,
-        standardize: bool = False,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        solver: str = "auto",
-        time: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.alphas = alphas
-        self.cv = cv
-        self.rule = rule
-        self.penalty_factors = penalty_factors
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.time = time
+    alpha: str | float = "auto"
+    _: KW_ONLY
+    l1_ratio: float = 0.5
+    alphas: Any = GRID
+    cv: Any = 5
+    rule: str = "best"
+    penalty_factors: Any = None
+    standardize: bool = False
+    fit_intercept: bool = True
+    max_iter: int = 10_000
+    tol: float = 1e-6
+    solver: str = "auto"
+    time: float | None = None
 
     @single_threaded_blas()
     @timed
@@ -189,6 +177,7 @@ class ElasticNet(LinearModel):
         return Summary(type(self).__name__, self._coefficient_table(), {"alpha": self.alpha_, **self._facts}, notes)
 
 
+@estimator
 class Lasso(ElasticNet):
     """Least squares with an absolute penalty: coefficients that are exactly zero, along a whole path of strengths.
 
@@ -206,35 +195,7 @@ class Lasso(ElasticNet):
     (True, 10)
     """
 
-    def __init__(
-        self,
-        alpha: str | float = "auto",
-        *,
-        alphas: Any = GRID,
-        cv: Any = 5,
-        rule: str = "best",
-        penalty_factors: Any = None,
-        standardize: bool = False,
-        fit_intercept: bool = True,
-        max_iter: int = 10_000,
-        tol: float = 1e-6,
-        solver: str = "auto",
-        time: float | None = None,
-    ) -> None:
-        super().__init__(
-            alpha,
-            l1_ratio=1.0,
-            alphas=alphas,
-            cv=cv,
-            rule=rule,
-            penalty_factors=penalty_factors,
-            standardize=standardize,
-            fit_intercept=fit_intercept,
-            max_iter=max_iter,
-            tol=tol,
-            solver=solver,
-            time=time,
-        )
+    l1_ratio: float = field(init=False, default=1.0)
 
 
 def _is_wide(rows: Rows) -> bool:

@@ -1,12 +1,13 @@
 """Support vector classification."""
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.kernels.points import alone
@@ -30,6 +31,7 @@ NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
 SOFTEST = 1e-14
 
 
+@estimator
 class SVC(PenalisedClassifier):
     """The widest margin between classes: hinge loss and ‖c‖², with support vectors and dual variables.
 
@@ -42,8 +44,6 @@ class SVC(PenalisedClassifier):
         Strength; "auto" chooses by cross-validation.
     penalty : str or Penalty
         "l2", "l1" (coefficients that are exactly zero), "elastic_net", or an object of `gm.penalties`.
-    alphas, cv, rule, multiclass, code, class_weight, cost, fit_intercept, solver, max_iter, tol, random_state
-        As in `Classifier`, and so are `callbacks` and `time`.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class SVC(PenalisedClassifier):
     (2.0, array([1, 2]))
     """
 
-    support_: NDArray[np.int64]
-    dual_coef_: Floats
-    _waiting: Any
+    support_: NDArray[np.int64] = field(init=False)
+    dual_coef_: Floats = field(init=False)
+    _waiting: Any = field(init=False)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":

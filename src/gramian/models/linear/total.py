@@ -1,10 +1,12 @@
 """Total least squares: errors in all variables."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
 from gramian._core.validation import flag
 from gramian.models.base.linear_model import LinearModel
@@ -17,6 +19,7 @@ from gramian.statistics.qr import block_triangle
 Floats = NDArray[np.float64]
 
 
+@estimator
 class TotalLeastSquares(LinearModel):
     """The hyperplane nearest to the points, orthogonally: errors in the features as well as in the target.
 
@@ -48,8 +51,8 @@ class TotalLeastSquares(LinearModel):
     array([0.999])
     """
 
-    def __init__(self, *, fit_intercept: bool = True) -> None:
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    fit_intercept: bool = True
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "TotalLeastSquares":

@@ -1,5 +1,6 @@
 """`Balanced`: any classifier fitted as if its classes were equally frequent; and what such wrappers share."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import narwhals.stable.v2 as nw
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian._core.validation import choice, number
 from gramian.features.spread import spread_of
 from gramian.models.meta.base import (
@@ -44,6 +46,7 @@ class ClassCounts(NamedTuple):
     after: Floats
 
 
+@estimator
 class Balanced(MetaClassifier):
     """Fit any classifier as if its classes were equally frequent, so that rare ones are not ignored.
 
@@ -105,23 +108,15 @@ class Balanced(MetaClassifier):
     (2, 9)
     """
 
-    counts_: ClassCounts
-    priors_: Floats
+    estimator: Any
+    method: str = "subsample"
+    _: KW_ONLY
+    jitter: float = 0.0
+    prior: str = "balanced"
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        estimator: Any,
-        method: str = "subsample",
-        *,
-        jitter: float = 0.0,
-        prior: str = "balanced",
-        random_state: Any = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.jitter = jitter
-        self.prior = prior
-        self.random_state = random_state
+    counts_: ClassCounts = field(init=False)
+    priors_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Balance the classes and fit the estimator.

@@ -1,6 +1,7 @@
 """`TunedThreshold`: any classifier with its decision threshold moved to where an objective is best."""
 
 import inspect
+from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian._core.validation import flag
 from gramian.models.meta.base import (
     Labelled,
@@ -31,6 +33,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@estimator
 class TunedThreshold(MetaClassifier):
     """Decide by the threshold at which an objective is best, found along the whole precision-recall or ROC curve.
 
@@ -100,29 +103,19 @@ class TunedThreshold(MetaClassifier):
     (True, True)
     """
 
-    threshold_: Any
-    score_: float
-    curve_: Any
-    response_: str
+    estimator: Any
+    objective: Any = "f1"
+    _: KW_ONLY
+    cost: Any = None
+    cv: Any = 5
+    positive: Any = None
+    refit: bool = True
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        estimator: Any,
-        objective: Any = "f1",
-        *,
-        cost: Any = None,
-        cv: Any = 5,
-        positive: Any = None,
-        refit: bool = True,
-        random_state: Any = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.objective = objective
-        self.cost = cost
-        self.cv = cv
-        self.positive = positive
-        self.refit = refit
-        self.random_state = random_state
+    threshold_: Any = field(init=False)
+    score_: float = field(init=False)
+    curve_: Any = field(init=False)
+    response_: str = field(init=False)
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Score rows by cross-validation, find the threshold, and fit the estimator.

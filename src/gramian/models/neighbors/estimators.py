@@ -1,6 +1,6 @@
 """Classification and regression by the nearest rows."""
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.numerics.float_range import SAFE_EXPONENT
 from gramian.models.base.classifier import ClassifyingModel
@@ -22,6 +23,7 @@ from gramian.statistics import Moments, Triangle
 Floats = NDArray[np.float64]
 
 
+@estimator
 class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     """Classify by the votes of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
@@ -88,30 +90,17 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     21 neighbours by rule 'best' of 24: validation loss 0.02 ± 0.011
     """
 
-    def __init__(
-        self,
-        n_neighbors: Any = "auto",
-        *,
-        neighbors: Any = None,
-        weights: str = "uniform",
-        metric: str = "euclidean",
-        standardize: bool = False,
-        cv: Any = "loo",
-        rule: str = "best",
-        class_weight: Any = None,
-        cost: Any = None,
-        kernel: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.weights = weights
-        self.metric = metric
-        self.standardize = standardize
-        self.cv = cv
-        self.rule = rule
-        self.class_weight = class_weight
-        self.cost = cost
-        self.kernel = kernel
+    n_neighbors: Any = "auto"
+    _: KW_ONLY
+    neighbors: Any = None
+    weights: str = "uniform"
+    metric: str = "euclidean"
+    standardize: bool = False
+    cv: Any = "loo"
+    rule: str = "best"
+    class_weight: Any = None
+    cost: Any = None
+    kernel: Any = None
 
     def _needs_distances(self) -> bool:
         return True
@@ -143,6 +132,7 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
 
+@estimator
 class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Predict the mean target of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
@@ -184,26 +174,15 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
     (18, 'brute', 0.0)
     """
 
-    def __init__(
-        self,
-        n_neighbors: Any = "auto",
-        *,
-        neighbors: Any = None,
-        weights: str = "uniform",
-        metric: str = "euclidean",
-        standardize: bool = False,
-        cv: Any = "loo",
-        rule: str = "best",
-        kernel: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.weights = weights
-        self.metric = metric
-        self.standardize = standardize
-        self.cv = cv
-        self.rule = rule
-        self.kernel = kernel
+    n_neighbors: Any = "auto"
+    _: KW_ONLY
+    neighbors: Any = None
+    weights: str = "uniform"
+    metric: str = "euclidean"
+    standardize: bool = False
+    cv: Any = "loo"
+    rule: str = "best"
+    kernel: Any = None
 
     def _needs_distances(self) -> bool:
         return True

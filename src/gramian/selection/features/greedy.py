@@ -1,7 +1,7 @@
 """Greedy selection of features: one at a time in, or out, by cross-validation."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.cv.scores import scores_of
@@ -64,6 +65,7 @@ class _Judge(Protocol):
     def take(self, j: int) -> None: ...
 
 
+@estimator
 class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select features one at a time by cross-validation, forward from none or backward from all.
 
@@ -118,26 +120,18 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     (200, 2)
     """
 
-    support_: Bools
-    order_: Ints
-    path_: GreedyPath
-    n_features_: int
-    n_features_in_: int
+    estimator: Any
+    _: KW_ONLY
+    direction: str = "forward"
+    n_features: int | str = "auto"
+    cv: Any = 5
+    time: float | None = None
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        direction: str = "forward",
-        n_features: int | str = "auto",
-        cv: Any = 5,
-        time: float | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.direction = direction
-        self.n_features = n_features
-        self.cv = cv
-        self.time = time
+    support_: Bools = field(init=False)
+    order_: Ints = field(init=False)
+    path_: GreedyPath = field(init=False)
+    n_features_: int = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Select features for the prediction of y.

@@ -1,6 +1,6 @@
 """Best subset of features for least squares, exactly."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from math import comb
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import FoldMoments
@@ -60,6 +61,7 @@ class SubsetPath:
     se: Floats | None = None
 
 
+@estimator
 class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     """Least squares on the subset of features with the smallest residual, exactly: the L0 problem, up to 30 features.
 
@@ -109,19 +111,19 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     (array([2, 5]), array([ 1., -2.]))
     """
 
-    support_: Bools
-    coef_: Floats
-    intercept_: float
-    path_: SubsetPath
-    n_features_: int
-    certificate_: Certificate
-    solver_: SolverInfo
-    n_features_in_: int
+    n_features: int | str = "auto"
+    _: KW_ONLY
+    cv: Any = 5
+    fit_intercept: bool = True
 
-    def __init__(self, n_features: int | str = "auto", *, cv: Any = 5, fit_intercept: bool = True) -> None:
-        self.n_features = n_features
-        self.cv = cv
-        self.fit_intercept = fit_intercept
+    support_: Bools = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: float = field(init=False)
+    path_: SubsetPath = field(init=False)
+    n_features_: int = field(init=False)
+    certificate_: Certificate = field(init=False)
+    solver_: SolverInfo = field(init=False)
+    n_features_in_: int = field(init=False)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:

@@ -1,5 +1,6 @@
 """`SpectralClustering`: the cuts of a graph of affinities, by its leading eigenvectors."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline, validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.cluster_labels import KnownRows, numbered
 from gramian._core.fitted.outliers import Outlying
@@ -38,6 +40,7 @@ MOST = 20  # clusters that "auto" looks for
 NOTHING = 1e-15  # times the rows: eigenvalues below are rounding
 
 
+@estimator
 class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     """Clusters between which a graph of affinities has little: cuts of the graph, relaxed to an eigenproblem.
 
@@ -104,44 +107,31 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     True
     """
 
-    labels_: Ints
-    n_clusters_: int
-    eigenvalues_: Floats
-    embedding_: Floats
-    cut_value_: float
-    bound_: float
-    objective_: float
-    affinity_: Any
-    kernel_: Kernel
-    certificate_: Certificate
-    solver_: SolverInfo
-    n_iter_: int
-    n_features_in_: int
+    n_clusters: Any = 8
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    neighbors: int | None = None
+    cut: str = "normalized"
+    assign: str = "kmeans"
+    n_init: int = 3
+    tol: float = 1e-6
+    keep_affinity: bool = False
+    random_state: Any = None
+    time: float | None = None
 
-    def __init__(
-        self,
-        n_clusters: Any = 8,
-        *,
-        kernel: Any = "rbf",
-        neighbors: int | None = None,
-        cut: str = "normalized",
-        assign: str = "kmeans",
-        n_init: int = 3,
-        tol: float = 1e-6,
-        keep_affinity: bool = False,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.neighbors = neighbors
-        self.cut = cut
-        self.assign = assign
-        self.n_init = n_init
-        self.tol = tol
-        self.keep_affinity = keep_affinity
-        self.random_state = random_state
-        self.time = time
+    labels_: Ints = field(init=False)
+    n_clusters_: int = field(init=False)
+    eigenvalues_: Floats = field(init=False)
+    embedding_: Floats = field(init=False)
+    cut_value_: float = field(init=False)
+    bound_: float = field(init=False)
+    objective_: float = field(init=False)
+    affinity_: Any = field(init=False)
+    kernel_: Kernel = field(init=False)
+    certificate_: Certificate = field(init=False)
+    solver_: SolverInfo = field(init=False)
+    n_iter_: int = field(init=False)
+    n_features_in_: int = field(init=False)
 
     @single_threaded_blas()
     @timed

@@ -1,5 +1,6 @@
 """`LLE`: a map on which every row is the same mixture of its neighbours as in the data."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -24,6 +26,7 @@ PANEL_CELLS = 2**21
 TOLERANCE = 1e-9
 
 
+@estimator
 class LLE(Embedding):
     """Locally linear embedding: rows keep the weights with which their neighbours make them up.
 
@@ -68,10 +71,10 @@ class LLE(Embedding):
     True
     """
 
-    def __init__(self, n_neighbors: int = 12, n_components: int = 2, *, regularization: float = 1e-3) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.regularization = regularization
+    n_neighbors: int = 12
+    n_components: int = 2
+    _: KW_ONLY
+    regularization: float = 1e-3
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None) -> "LLE":

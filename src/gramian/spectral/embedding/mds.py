@@ -1,5 +1,6 @@
 """`MDS`: rows laid out so that distances on the map are those given."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.validation import choice, number, whole
 from gramian.features.base import refuse_too_large
@@ -31,6 +33,7 @@ RESIDUAL = 1e-9
 SYMMETRIC = 1e-8
 
 
+@estimator
 class MDS(Embedding):
     """Multidimensional scaling: places in few dimensions whose distances are nearest to those between the rows.
 
@@ -91,30 +94,17 @@ class MDS(Embedding):
            [5., 4., 0.]])
     """
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        method: str = "classical",
-        dissimilarity: str = "euclidean",
-        weights: Any = None,
-        init: Any = "classical",
-        n_init: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.method = method
-        self.dissimilarity = dissimilarity
-        self.weights = weights
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.time = time
+    n_components: int = 2
+    _: KW_ONLY
+    method: str = "classical"
+    dissimilarity: str = "euclidean"
+    weights: Any = None
+    init: Any = "classical"
+    n_init: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: Any = None
+    time: float | None = None
 
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "MDS":

@@ -1,5 +1,6 @@
 """`TSNE`: a map on which neighbours stay neighbours."""
 
+from dataclasses import KW_ONLY
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline
+from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
@@ -37,6 +39,7 @@ def _maps_new_rows(model: "TSNE") -> bool:
     )
 
 
+@estimator
 class TSNE(Embedding):
     """t-SNE: a map of rows in which those near to each other stay near; far ones are only kept apart.
 
@@ -92,32 +95,19 @@ class TSNE(Embedding):
     ((60, 2), True)
     """
 
-    _axes_have_units = False
+    n_components: int = 2
+    perplexity: float = 30.0
+    _: KW_ONLY
+    early_exaggeration: float = 12.0
+    learning_rate: Any = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-4
+    init: Any = "pca"
+    engine: str = "auto"
+    random_state: Any = None
+    time: float | None = None
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        perplexity: float = 30.0,
-        *,
-        early_exaggeration: float = 12.0,
-        learning_rate: Any = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        init: Any = "pca",
-        engine: str = "auto",
-        random_state: Any = None,
-        time: float | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.engine = engine
-        self.random_state = random_state
-        self.time = time
+    _axes_have_units = False
 
     @timed
     def fit(self, X: Any, y: Any = None) -> "TSNE":

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
 from gramian._core.validation import whole
@@ -21,6 +22,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-8
 
 
+@estimator
 class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """The flat nearest to the rows, by what is constant on it: directions in which rows vary least.
 
@@ -61,8 +63,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
     (array([[ 1.98, -1.  ]]), array([[0.]]))
     """
 
-    def __init__(self, n_components: int = 1) -> None:
-        self.n_components = n_components
+    n_components: int = 1
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:

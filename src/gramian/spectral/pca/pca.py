@@ -1,5 +1,6 @@
 """Principal components, of rows or in the feature space of a kernel."""
 
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
 from gramian._core.validation import choice, flag, number
@@ -40,6 +42,7 @@ def _linear(model: Any) -> bool:
     return True
 
 
+@estimator
 class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """Principal components: the directions in which rows vary most, and rows in their coordinates.
 
@@ -105,26 +108,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     array([[3.53]])
     """
 
-    def __init__(
-        self,
-        n_components: Any = "auto",
-        kernel: Any = None,
-        *,
-        whiten: bool = False,
-        criterion: str = "edge",
-        solver: str = "auto",
-        ddof: float = 0,
-        rank: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.whiten = whiten
-        self.criterion = criterion
-        self.solver = solver
-        self.ddof = ddof
-        self.rank = rank
-        self.random_state = random_state
+    n_components: Any = "auto"
+    kernel: Any = None
+    _: KW_ONLY
+    whiten: bool = False
+    criterion: str = "edge"
+    solver: str = "auto"
+    ddof: float = 0
+    rank: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to rows (array, frame, sparse, `Rows`) or to `Moments`; y is ignored, as pipelines give it."""

@@ -1,5 +1,6 @@
 """`Agglomerative`: hierarchical clustering from the bottom up."""
 
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
@@ -35,6 +37,7 @@ REASONS = {
 }
 
 
+@estimator
 class Agglomerative(ClusterTree):
     """Agglomerative clustering: every row starts as a cluster, and the two nearest clusters merge until one is left.
 
@@ -84,18 +87,16 @@ class Agglomerative(ClusterTree):
     (array([0, 0, 0, 0, 1]), array([2, 1]))
     """
 
-    centers_: Floats
-    structures_: list[Point]
-    _points: Any
-    _space: RowDistances | KernelDistances
+    n_clusters: Any = 2
+    _: KW_ONLY
+    linkage: str = "ward"
+    height: float | None = None
+    kernel: Any = None
 
-    def __init__(
-        self, n_clusters: Any = 2, *, linkage: str = "ward", height: float | None = None, kernel: Any = None
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.height = height
-        self.kernel = kernel
+    centers_: Floats = field(init=False)
+    structures_: list[Point] = field(init=False)
+    _points: Any = field(init=False)
+    _space: RowDistances | KernelDistances = field(init=False)
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Agglomerative":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""

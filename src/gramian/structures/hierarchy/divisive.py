@@ -1,6 +1,7 @@
 """`Divisive`: hierarchical clustering from the top down (bisecting k-means)."""
 
 import heapq
+from dataclasses import KW_ONLY, field
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.numerics.small_tables import is_small
 from gramian.rows import Rows
 from gramian.rows.feature_names import fit_rows, new_rows
@@ -30,6 +32,7 @@ MAX_ROUNDS = 300  # of 2-means in one split
 TOLERANCE = 1e-9
 
 
+@estimator
 class Divisive(ClusterTree):
     """Divisive clustering: all rows start as one cluster, and the split that lowers Σ w ‖x − c‖² most is made.
 
@@ -75,22 +78,15 @@ class Divisive(ClusterTree):
     (array([0, 0, 1, 1, 2]), array([0, 0, 0, 0, 1]), array([0, 2]))
     """
 
-    centers_: Floats
-    structures_: list[Point]
-    history_: list[tuple[int, float, float]]
+    n_clusters: Any = 2
+    _: KW_ONLY
+    split: str = "kmeans"
+    height: float | None = None
+    max_leaves: int | None = None
 
-    def __init__(
-        self,
-        n_clusters: Any = 2,
-        *,
-        split: str = "kmeans",
-        height: float | None = None,
-        max_leaves: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.split = split
-        self.height = height
-        self.max_leaves = max_leaves
+    centers_: Floats = field(init=False)
+    structures_: list[Point] = field(init=False)
+    history_: list[tuple[int, float, float]] = field(init=False)
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Divisive":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
