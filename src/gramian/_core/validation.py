@@ -4,9 +4,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 RULES = ("best", "one_se")  # how alpha is chosen from its validation losses
 
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.rows import MemoryRows, Rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +19,7 @@ class Example:
     names: tuple[str, ...]
     target: str
 
-    def subset(self, rows: NDArray[np.int64]) -> "Example":
+    def subset(self, rows: Ints) -> "Example":
         """The table of these rows."""
         return Example(self.X[rows], self.y[rows], self.names, self.target)
 

@@ -5,14 +5,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import cross_val_score
 
 import gramian as gm
 from gramian.app.example import Example
 from gramian.selection.cv.splits import KFold
 
-Floats = NDArray[np.float64]
 TEST_FOLDS = 4  # one fold of these is the test set
 FOLDS = 5
 

@@ -6,14 +6,11 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from gramian._core.types import Array, Floats, Ints
 from gramian.rows import Block, Rows, scan
 from gramian.rows.feature_names import remember_columns
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -25,7 +22,7 @@ class SavedMoments(Protocol):
     weight: float
     names: tuple[str, ...] | None
     scaled: Floats
-    exponents: NDArray[np.int64]
+    exponents: Ints
 
     @property
     def mean(self) -> Floats: ...

@@ -1,10 +1,9 @@
 """Squared distances to centres: a matrix product, and differences where the product would lose digits."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Bools, Floats
 
 FAR = 2.0**500  # coordinates are cut off here, so that squares stay finite; such pairs are computed from differences
 UNDERFLOW = 746.0  # exp(-746) is zero
@@ -38,7 +37,7 @@ class Exponents:
         with np.errstate(over="ignore"):
             return np.clip((X - self.shift) / self.unit * np.sqrt(0.5), -FAR, FAR)
 
-    def _from_differences(self, X: Floats, result: Floats, where: NDArray[np.bool_]) -> None:
+    def _from_differences(self, X: Floats, result: Floats, where: Bools) -> None:
         rows, columns = np.nonzero(where)
         size = max(PAIRS // X.shape[1], 1)
         with np.errstate(over="ignore"):

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian.features.base import Array, kept_dtype, read, refuse_nonfinite
+from gramian._core.types import Array
+from gramian.features.base import kept_dtype, read, refuse_nonfinite
 from gramian.rows import Rows
 
 # What a function may be called by name, and the name of its column for the feature {}.

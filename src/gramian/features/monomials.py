@@ -1,14 +1,9 @@
 """Products of neighbouring runs of terms: the loops of `PolynomialFeatures`."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
-
-Array = NDArray[Any]
-Ints = NDArray[np.int64]
+from gramian._core.types import Array, Ints
 
 
 @njit(nogil=True, cache=True)

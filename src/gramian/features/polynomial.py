@@ -14,16 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian.features.base import (
-    Array,
-    checked,
-    fill,
-    is_integer,
-    kept_dtype,
-    read,
-    refuse_nonfinite,
-    refuse_too_large,
-)
+from gramian._core.types import Array, Floats, Ints
+from gramian.features.base import checked, fill, is_integer, kept_dtype, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, Rows
 
 MOST_COLUMNS = 2**31 - 1
@@ -118,7 +110,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         return fill(rows, self.n_output_features_, write, REMEDY)
 
     @property
-    def powers_(self) -> NDArray[np.int64]:
+    def powers_(self) -> Ints:
         check_is_fitted(self)
         powers = np.zeros((self.n_output_features_, self.n_features_in_), dtype=np.int64)
         start = int(self.include_bias)
@@ -171,7 +163,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         for degree in range(max(low, 1), high + 1):
             yield degree, choose(range(self.n_features_in_), degree)
 
-    def _layout(self, d: int) -> tuple[NDArray[np.int64], int]:
+    def _layout(self, d: int) -> tuple[Ints, int]:
         """first[g, j]: where the terms of degree g that begin with feature j start; and where the kept terms start.
 
         The terms of degree g that begin with j are feature j times those of degree g − 1 that begin with j or later:
@@ -210,7 +202,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         make = sp.csr_array if isinstance(X, sp.sparray) else sp.csr_matrix
         return make((data, indices, indptr), shape=(rows.n, self.n_output_features_))
 
-    def _stored(self, counts: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _stored(self, counts: NDArray[Any]) -> tuple[Floats, Floats]:
         """Terms of rows with so many non-zeros: all that are formed, and those that are kept."""
         low, high = self._formed(self.n_features_in_)
         k = counts.astype(np.float64)

@@ -4,12 +4,12 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian.features.base import Array, dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
+from gramian._core.types import Array, Floats
+from gramian.features.base import dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
 from gramian.rows import Block, MemoryRows, Rows, scan
 
@@ -109,7 +109,7 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if not (is_integer(h) or isinstance(h, float | np.floating)) or not 0 < h < np.inf:
             raise ValueError(f'length_scale is {h!r}; it must be "auto" or a positive number.')
 
-    def _choose_centers(self, rows: Rows) -> NDArray[np.float64]:
+    def _choose_centers(self, rows: Rows) -> Floats:
         given = self.centers
         if isinstance(given, str) and given == "data":
             refuse_too_large(rows.n * rows.d * 8, f"{rows.n} centres of {rows.d} features", "Give centers= a number.")
@@ -129,7 +129,7 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return centers.copy()
 
 
-def _distinct(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distinct(X: Floats) -> Floats:
     """The rows without repetitions, in the order of their first appearance."""
     seen: dict[bytes, int] = {}
     for i, row in enumerate(X + 0.0):  # so that −0 is 0
@@ -137,7 +137,7 @@ def _distinct(X: NDArray[np.float64]) -> NDArray[np.float64]:
     return X[list(seen.values())]
 
 
-def _drawn(rows: Rows, count: int, random_state: Any) -> NDArray[np.float64]:
+def _drawn(rows: Rows, count: int, random_state: Any) -> Floats:
     """Rows drawn with probability proportional to the squared distance from those drawn before."""
     generator = _generator(random_state)
     _, exponent = np.frexp(max(rows.sum(lambda block: [float(abs(block.X).max())])))

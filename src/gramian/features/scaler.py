@@ -4,26 +4,15 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian.features.base import (
-    Array,
-    SavedMoments,
-    checked,
-    fill,
-    is_moments,
-    kept_dtype,
-    read,
-    refuse_other_columns,
-)
+from gramian._core.types import Array, Bools, Floats
+from gramian.features.base import SavedMoments, checked, fill, is_moments, kept_dtype, read, refuse_other_columns
 from gramian.features.spread import spread_of
 from gramian.rows import Block, Rows, scan, workspace
 from gramian.rows.feature_names import remember_columns
-
-Floats = NDArray[np.float64]
 
 HUGE = 2.0**1000  # columns beyond are divided by four first, so that a difference of two numbers stays in range
 
@@ -136,7 +125,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         seen = moments.n if moments.weight == moments.n else moments.weight
         return self._set(moments.mean[:d].copy(), deviation, squares == 0, seen)
 
-    def _set(self, mean: Floats, deviation: Floats, constant: NDArray[np.bool_], seen: float) -> Self:
+    def _set(self, mean: Floats, deviation: Floats, constant: Bools, seen: float) -> Self:
         self.mean_ = mean
         self.constant_ = constant
         self.scale_ = np.where(constant, 1.0, np.maximum(deviation, np.finfo(np.float64).smallest_subnormal))

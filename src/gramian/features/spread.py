@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.float_range import two_sum
+from gramian._core.types import Bools, Floats
 from gramian.rows import Block, workspace
 
-Floats = NDArray[np.float64]
 Sums = tuple[Floats, Floats, Floats]  # mean, what its rounding left, standard deviation
 
 SAFE = 2.0**-400, 2.0**400  # deviations beyond are computed again, of columns scaled by a power of two
@@ -25,7 +24,7 @@ class Spread:
     mean_high: Floats
     mean_low: Floats
     deviation: Floats
-    constant: NDArray[np.bool_]
+    constant: Bools
 
     @property
     def mean(self) -> Floats:
@@ -84,7 +83,7 @@ def _about_a_row(X: Any, share: Floats) -> Sums:
         return *two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
 
 
-def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, Bools]:
     """From the stored numbers and the share of the zeros that are not stored, about the mean."""
     n, d = X.shape
     data = X.data.astype(np.float64, copy=False)

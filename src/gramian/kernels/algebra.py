@@ -6,16 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel, within
 from gramian.kernels.lowrank.feature_maps import MAX_FEATURES
 from gramian.kernels.parameters import is_number, refuse_unless
 from gramian.kernels.points import Together, vectors
 from gramian.kernels.validity.proof import Validity, proven, unproven
 from gramian.kernels.vectors.inner_products import power
-
-Floats = NDArray[np.float64]
 
 
 class BinaryKernel(Kernel):

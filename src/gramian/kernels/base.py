@@ -9,15 +9,14 @@ from numbers import Number, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.points import vectors
 from gramian.rows import parallel_map, single_threaded_blas
 
 if TYPE_CHECKING:
     from gramian.kernels.validity.proof import Validity
 
-Floats = NDArray[np.float64]
 
 PANEL_CELLS = 2**18  # numbers of a panel: it stays in the cache while it is computed
 SQUARE = 512  # rows and columns of a piece of a product

@@ -8,12 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.algebra import OfMappedPoints
 from gramian.kernels.base import ATOM, Kernel, within
 from gramian.kernels.points import Vectors
 from gramian.kernels.validity.proof import Validity, proven
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import Items, Vectors, is_table, vectors
 from gramian.kernels.validity.definite import definiteness, smallest_share, undecided
 from gramian.kernels.validity.proof import Validity, asymmetric, negative_at, proven, unproven
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-9  # of the largest entry: what a matrix that was computed may lack
 
 
 class Entries:
     """Rows of a given matrix K, with the places of the points among its columns."""
 
-    def __init__(self, K: Floats, places: NDArray[np.int64]) -> None:
+    def __init__(self, K: Floats, places: Ints) -> None:
         self.K = K
         self.places = places
 

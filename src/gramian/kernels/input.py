@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.custom import Precomputed
 from gramian.rows import scan
@@ -30,7 +30,7 @@ def positive_definite(kernel: Kernel) -> bool:
     return kernel.proof().valid is True
 
 
-def point_weights(X: Any, sample_weight: Any) -> NDArray[np.float64] | None:
+def point_weights(X: Any, sample_weight: Any) -> Floats | None:
     """The weights of points of any kind, checked; None where there are none."""
     if sample_weight is None:
         return None

@@ -7,11 +7,9 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import scan
-
-Floats = NDArray[np.float64]
 
 KEPT = 8  # things prepared of one set of rows
 _preparing = threading.RLock()

@@ -6,15 +6,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.algebra import OfMappedPoints, UnaryKernel
 from gramian.kernels.base import ATOM, PANEL_CELLS, Kernel, within
 from gramian.kernels.points import Together, is_table, vectors
 from gramian.kernels.validity.proof import Validity, proven
 from gramian.rows import parallel_map
-
-Floats = NDArray[np.float64]
 
 
 class Rescaled(UnaryKernel):

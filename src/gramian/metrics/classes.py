@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from gramian.metrics.input import Array, Floats, one_kind, read_labels, read_numbers, read_weights, same_length
+from gramian._core.types import Array, Floats
+from gramian.metrics.input import one_kind, read_labels, read_numbers, read_weights, same_length
 
 
 def scored(y: Any, scores: Any, sample_weight: Any, labels: Any, name: str) -> tuple[Array, Floats, Floats, Any]:

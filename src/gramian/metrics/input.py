@@ -7,12 +7,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Array, Floats
 from gramian.warnings import PrecisionWarning, warn_user
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 EXACT_INTEGERS = 2**53
 WHAT_LABELS_ARE = "class labels are text, whole numbers or booleans"
 

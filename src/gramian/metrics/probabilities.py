@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Array, Floats
 from gramian.metrics.classes import codes, columns_for, positive_for, scored
 from gramian.metrics.definition import NON_NEGATIVE, define_metric
-from gramian.metrics.input import Array, read_numbers
-from gramian.metrics.statistics.intervals import Floats, Measured
+from gramian.metrics.input import read_numbers
+from gramian.metrics.statistics.intervals import Measured
 from gramian.metrics.statistics.means import MeanLoss
 
 SUM_TOLERANCE = 1e-4  # float32 probabilities of many classes add up to one as well as this

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.metrics.definition import NON_NEGATIVE, define_metric
-from gramian.metrics.input import Floats, read_pair
+from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.absolute_errors import AbsoluteErrors
 from gramian.metrics.statistics.explained import Explained
 from gramian.metrics.statistics.intervals import Measured

@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.features.spread import spread_of
 from gramian.objective.penalties import PenaltyTerms
 from gramian.rows import Block, Rows
 
-Floats = NDArray[np.float64]
 LOCATED = 5000  # rows that show where columns are
 DENSE = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gramian._core.types import Floats
 from gramian.objective import losses
 from gramian.objective.losses.base import Loss
-
-Floats = NDArray[np.float64]
 
 
 class Likelihood(ABC):

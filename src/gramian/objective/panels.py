@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats
 from gramian.objective.design import Columns
 from gramian.rows import Block, Rows, workspace
 
-Floats = NDArray[np.float64]
 PANEL_CELLS = 2**18  # numbers worked on at once: two megabytes, which stay in a core's cache
 
 
@@ -41,7 +40,7 @@ class Table:
         return coef.T, (theta[:, self.d] - coef @ self.center if self.intercept else np.zeros(self.m))
 
     @property
-    def constant(self) -> NDArray[np.bool_]:
+    def constant(self) -> Bools:
         """Columns that the loss knows nothing of: equal numbers beside an intercept, and zeros."""
         still = self.columns.deviation == 0
         return still if self.intercept else still & (self.columns.mean == 0)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class PenaltyTerms:
 
     square: Floats
     l1: Floats
-    groups: tuple[NDArray[np.int64], ...]
+    groups: tuple[Ints, ...]
     low: Floats
     high: Floats
 
@@ -272,7 +272,7 @@ class GroupL1(Penalty):
             )
         return labels
 
-    def _sets(self, d: int) -> tuple[NDArray[np.int64], ...]:
+    def _sets(self, d: int) -> tuple[Ints, ...]:
         if self.groups is None:
             return (np.arange(d),)
         labels = self._labels()

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective import penalties
 from gramian.objective.likelihoods import positive
 from gramian.objective.penalties import Penalty
 
-Floats = NDArray[np.float64]
 NEEDED = "for the most probable scale of a prior is 0: choose it by cross-validation, or give what is known"
 
 

@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.design import Columns, columns_of, coordinates
 from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.panels import Table
 from gramian.objective.penalties import Penalty, PenaltyTerms
 from gramian.rows import Block, Rows
 
-Floats = NDArray[np.float64]
 FAR = 100.0  # deviations between a column's mean and zero beyond which products of raw columns lose digits
 TAME = 2.0**-300, 2.0**300
 NOTHING = 1e-8  # a mean slope of labels
@@ -114,7 +113,7 @@ class Problem(Table):
         """The same rows and loss under another penalty."""
         return self._with(penalty=penalty)
 
-    def restricted(self, columns: NDArray[np.int64], rows: Rows) -> "Problem":
+    def restricted(self, columns: Ints, rows: Rows) -> "Problem":
         """The problem of some columns alone, in the same coordinates; `rows` have just these."""
         assert self.parts is not None
         assert not self.parts.groups
@@ -203,7 +202,7 @@ class Problem(Table):
         return l1.reshape(-1), low.reshape(-1), high.reshape(-1)
 
     @cached_property
-    def groups(self) -> list[tuple[NDArray[np.int64], float]]:
+    def groups(self) -> list[tuple[Ints, float]]:
         """Each group and what its norm costs."""
         assert self.parts is not None
         return [(g, self.alpha * float(np.sqrt(len(g)) * self.inverse[g[0]])) for g in self.parts.groups]

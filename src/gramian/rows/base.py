@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Array
 from gramian.rows.blas_threads import single_threaded_blas
 from gramian.rows.folds import Folds
 from gramian.rows.reduce import add, tree_sum
 from gramian.rows.workspace import workspace
 
-Array = NDArray[Any]
 T = TypeVar("T")
 
 BLOCK_CELLS = 2**21  # numbers in a block: large enough for the work in Python to be nothing, small enough to spread

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_Labels = NDArray[np.int64]
+from gramian._core.types import Ints
+
+_Labels = Ints
 
 
 class Folds(ABC):

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gramian.rows.base import Array, Basis, Block, Rows
+from gramian._core.types import Array
+from gramian.rows.base import Basis, Block, Rows
 from gramian.rows.folds import Folds
 from gramian.rows.memory import MemoryRows
 

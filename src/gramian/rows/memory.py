@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.rows.base import Array, Block, Rows, block_rows
+from gramian._core.types import Array
+from gramian.rows.base import Block, Rows, block_rows
 
 SPARSE = 0.02  # share of numbers stored below which blocks are cut by what is stored
 

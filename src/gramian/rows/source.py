@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 
-from gramian.rows.base import Array, Rows
+from gramian._core.types import Array
+from gramian.rows.base import Rows
 from gramian.rows.memory import MemoryRows
 from gramian.rows.refusals import ENCODE, no_dates, no_numbers
 from gramian.warnings import PrecisionWarning, warn_user

@@ -5,14 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 History = list[tuple[int, float, float]]
 
 

@@ -3,14 +3,13 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
 
-Floats = NDArray[np.float64]
 ROUNDS = 6  # of moving the slopes towards the equations that they must satisfy
 MAX_CONSTRAINTS = 2000
 COSTLY, MAX_COSTLY = 1e-5, 300  # part of the least value, and coefficients that take so much of a gap

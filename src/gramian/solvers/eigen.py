@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.rows import parallel_map, single_threaded_blas
 
-Floats = NDArray[np.float64]
 Times = Callable[[Floats], Floats]
 
 EPS = float(np.finfo(np.float64).eps)

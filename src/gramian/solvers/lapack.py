@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 INTEGERS = {"int": ctypes.c_int, "long": ctypes.c_long, "long long": ctypes.c_longlong, "int64_t": ctypes.c_int64}
 
 

@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-
-Floats = NDArray[np.float64]
 
 
 class RowProducts:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import MultiHinge, RootHinge
 from gramian.objective.losses.regression import Poisson, Power
@@ -32,7 +32,6 @@ from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate
 from gramian.solvers.sparse.local_linear import is_concave, majorizer
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
 MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
 MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
@@ -117,7 +116,7 @@ def fit_problem(
     return found if problem is given else replace(found, problem=given)
 
 
-def _counted_rows(problem: Problem) -> NDArray[np.int64] | None:
+def _counted_rows(problem: Problem) -> Ints | None:
     """The rows with a positive weight, where some in memory have none: those never reach a solver."""
     rows = problem.rows
     if not isinstance(rows, MemoryRows) or rows.basis is not None or rows.weight is None or (rows.weight > 0).all():
@@ -126,7 +125,7 @@ def _counted_rows(problem: Problem) -> NDArray[np.int64] | None:
     return index if len(index) else None
 
 
-def _among_all(problem: Problem, index: NDArray[np.int64], start: Floats | None, **options: Any) -> Fit:
+def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: Any) -> Fit:
     """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
     rows: Any = problem.rows
     part = Problem(

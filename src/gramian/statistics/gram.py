@@ -9,14 +9,13 @@ from scipy.linalg import solve_triangular
 from gramian._core.numerics.float_range import (
     NOTHING,
     SAFE_EXPONENT,
-    Floats,
-    Ints,
     add_outer,
     magnitude,
     rescaled,
     squares_fit,
     two_sum,
 )
+from gramian._core.types import Floats, Ints
 from gramian.statistics.file import read_arrays, write_arrays
 
 

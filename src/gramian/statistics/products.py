@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.numerics.float_range import SAFE_EXPONENT, Floats, Ints, add_outer, magnitude, squares_fit, two_sum
+from gramian._core.numerics.float_range import SAFE_EXPONENT, add_outer, magnitude, squares_fit, two_sum
+from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows, scan, workspace
 from gramian.statistics.gram import Moments
 

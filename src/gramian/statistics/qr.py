@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian._core.numerics.float_range import NOTHING, SAFE_EXPONENT, Floats, Ints, magnitude
+from gramian._core.numerics.float_range import NOTHING, SAFE_EXPONENT, magnitude
+from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows, scan, workspace
 
 EXTENDED_WORK = 2_000_000  # m · p² up to which a factor is computed in extended precision

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +13,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.selection.evaluation.sample import seed_of
@@ -30,9 +30,6 @@ from gramian.structures.loop.rounding import first_least
 from gramian.structures.loop.state import LoopState
 from gramian.structures.number_of_clusters import Choice, ChoiceTask, boundary_note, choose, default_criterion
 from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

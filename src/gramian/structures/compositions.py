@@ -3,11 +3,10 @@
 from dataclasses import KW_ONLY, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Floats
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition, DistanceModel
 from gramian.structures.components.base import Structure
 from gramian.structures.components.circle import Circle
@@ -18,8 +17,6 @@ from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.point import Point
 from gramian.structures.components.student import StudentT
 from gramian.structures.loop.assignments import Nearest, assignment_of
-
-Floats = NDArray[np.float64]
 
 STRUCTURES: dict[str, Structure] = {
     "point": Point(),

@@ -4,19 +4,17 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.types import Floats, Ints
 from gramian.kernels.input import is_matrix
 from gramian.structures.base import ClusteringParameters, Composition, DistanceModel
 from gramian.structures.components.point import Point
 from gramian.structures.loop.assignments import ASSIGNMENTS, Nearest
 from gramian.structures.loop.kernel_means import KernelFit
-
-Floats = NDArray[np.float64]
 
 
 @estimator
@@ -103,7 +101,7 @@ class KMeans(ClusteringParameters, DistanceModel):
         points = KernelFit(self).read(X, reset=False)
         return f(np.column_stack([each.loss(points) for each in self.structures_]), points)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Ints:
         """The cluster of every row; of a kernel that is a matrix, of rows k(x, points of the fit)."""
         check_is_fitted(self)
         if self.kernel is None:

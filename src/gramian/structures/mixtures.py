@@ -4,18 +4,16 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Floats, Ints
 from gramian.selection.evaluation.sample import seed_of
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
 from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.student import StudentT
 from gramian.structures.information_criteria import parameter_count
 from gramian.structures.loop.assignments import Soft
-
-Floats = NDArray[np.float64]
 
 
 @estimator
@@ -65,7 +63,7 @@ class Mixture(MixtureParameters, ClusterModel):
         """−2 log likelihood + 2 · parameters; by default of the rows of the fit."""
         return self._information(X, 2.0)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Floats, NDArray[np.int64]]:
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Floats, Ints]:
         """Rows drawn from the mixture, and their clusters."""
         check_is_fitted(self)
         rng = np.random.default_rng(seed_of(random_state))

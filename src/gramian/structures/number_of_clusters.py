@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core import deadline, validation
+from gramian._core.types import Floats, Ints
 from gramian.rows import scan
 from gramian.selection.cv.fold_moments import searching
 from gramian.structures.information_criteria import bic
@@ -20,8 +20,6 @@ from gramian.structures.loop.restarts import RestartSearch
 from gramian.structures.loop.rounding import first_least
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 CRITERIA = ("bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability")
 MAX_SAMPLE = 2000  # rows of pairwise distances, and of repeated fits
 MIN_PREDICTION_STRENGTH = 0.8  # of clusters that exist (Tibshirani and Walther 2005)

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.hashes import Words, item_hashes, row_hashes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
 
 
 def numbered(labels: Ints, weight: Floats | None = None, X: Any = None) -> tuple[Ints, Ints]:

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.types import Bools, Floats
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-9  # scores that differ by less are equal: rounding may differ with the rows asked for together
 
 
@@ -26,7 +25,7 @@ class Outlying:
         """How far rounding may move a score that is exactly zero."""
         return 0.0
 
-    def outliers(self, X: Any = None, share: float = 0.01) -> NDArray[np.bool_]:
+    def outliers(self, X: Any = None, share: float = 0.01) -> Bools:
         """Rows that fit nothing: those no better than the worst `share` of the rows of the fit.
 
         Parameters

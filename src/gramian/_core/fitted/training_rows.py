@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian._core.numerics import hashes
+from gramian._core.types import Ints
 
 SAMPLED_ROWS = 256
 Hashes = NDArray[np.uint64]
@@ -65,7 +66,7 @@ def row_hashes(table: Any) -> Hashes:
         return hashes.row_hashes(values.astype(np.float32).astype(np.float64))
 
 
-def _some(table: Any, index: NDArray[np.int64]) -> Any:
+def _some(table: Any, index: Ints) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[index]
     frame = nw.from_native(table, pass_through=True, eager_only=True, allow_series=True)

@@ -1,11 +1,9 @@
 """Powers of two that keep squares within the float range, and sums that keep their rounding errors."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dger
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Bools, Floats, Ints
 
 SAFE_EXPONENT = 400  # columns within 2^±400 are squared as they are; others are scaled by a power of two first
 NOTHING = -(2**20)  # the exponent of zero
@@ -33,6 +31,6 @@ def magnitude(values: Floats, exponents: Ints) -> Ints:
     return np.where(values != 0, np.frexp(values)[1] + exponents, NOTHING)
 
 
-def squares_fit(diagonal: Floats) -> NDArray[np.bool_]:
+def squares_fit(diagonal: Floats) -> Bools:
     """Which sums of squares are far from over- and underflow."""
     return (diagonal < 2.0 ** (2 * SAFE_EXPONENT)) & (diagonal > 2.0 ** (-2 * SAFE_EXPONENT))

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 Words = NDArray[np.uint64]
 
 ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio

@@ -6,13 +6,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 
+from gramian._core.types import Floats, Ints
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import layers_of, outlines
 from gramian.charts.marks.points import sample, weighted_quantile
 from gramian.charts.marks.projection_plane import View, column_names, complete, draw_alone, sizes
-from gramian.charts.marks.scatter import Colours, Ints, answered, axes, dots, kept_rows, names_among, table
-from gramian.charts.marks.text import Floats, counted, number, percent
+from gramian.charts.marks.scatter import Colours, answered, axes, dots, kept_rows, names_among, table
+from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.kernels.points import is_table
 from gramian.rows import Rows

@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.charts.declaration import ChartKind, fitted_with, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.text import Floats, counted, number
+from gramian.charts.marks.text import counted, number
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
-
-Ints = NDArray[np.int64]
 
 HEIGHT = 340
 MAX_LEAVES = 60  # merges below them are not drawn

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.image import png
 from gramian.charts.marks.scatter import answered, kept_rows
-from gramian.charts.marks.text import Floats, counted, percent
+from gramian.charts.marks.text import counted, percent
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 220

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import layers_of, outlines
 from gramian.charts.marks.points import weighted_quantile
 from gramian.charts.marks.projection_plane import LONGEST, View, complete, draw_alone
 from gramian.charts.marks.scatter import Colours, answered, axes, dots, kept_rows, table
-from gramian.charts.marks.text import Floats, counted, labels, number
+from gramian.charts.marks.text import counted, labels, number
 from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows, scan
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.text import Floats, tick_format, tick_text, ticks
+from gramian.charts.marks.text import tick_format, tick_text, ticks
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows
 
 TITLE = "← stronger penalty\u2003·\u2003alpha\u2003·\u2003weaker penalty →"

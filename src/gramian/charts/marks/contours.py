@@ -1,10 +1,8 @@
 """Contour lines of a grid of numbers (marching squares), and interpolation of grids."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats
 
 
 def contours(x: Floats, y: Floats, Z: Floats, level: float = 0.0) -> list[Floats]:

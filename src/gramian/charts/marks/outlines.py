@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import curves
-from gramian.charts.marks.text import Floats
 from gramian.charts.theme import Theme, rows
 from gramian.structures.components.geometry import Geometry
 

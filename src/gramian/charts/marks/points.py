@@ -1,10 +1,8 @@
 """Samples of rows, curves without invisible points, weighted quantiles."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
 
 
 def sample(n: int, max_rows: int, first: Ints | None = None) -> Ints:

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats, Ints
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import Outline, are_hyperplanes, directions, layers_of, outlines
-from gramian.charts.marks.scatter import HEIGHT, STRIP, Ints, axes, beside, haloed, strip_window, window
-from gramian.charts.marks.text import Floats, feature_names, labels
+from gramian.charts.marks.scatter import HEIGHT, STRIP, axes, beside, haloed, strip_window, window
+from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.theme import WIDTH, Theme, rows
 from gramian.spectral import PCA
 

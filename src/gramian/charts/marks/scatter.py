@@ -8,16 +8,15 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.points import dot_size, sample
-from gramian.charts.marks.text import Floats, labels, shown_text
+from gramian.charts.marks.text import labels, shown_text
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows
 from gramian.rows import Rows, scan
 
-Ints = NDArray[np.int64]
 HEIGHT = 400
 STRIP = 130  # the height of a chart of one axis
 MAX_POINTS = 2000

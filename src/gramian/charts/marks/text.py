@@ -5,9 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
 MAX_NAME_LENGTH = 30
 ROUND_OFF = 1e-9  # relative
 NO_BREAK = "\u00a0"  # a space at which no line ends

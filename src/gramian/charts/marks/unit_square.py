@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.points import thinned
 from gramian.charts.marks.text import interval_text, share
@@ -15,7 +15,6 @@ from gramian.charts.theme import LEFT, SIDE, Theme, rows
 from gramian.metrics.statistics.one_vs_rest import OneVsRest
 from gramian.metrics.statistics.ranks import Ranking
 
-Floats = NDArray[np.float64]
 MAX_POINTS = 500  # of one curve
 MAX_CLASSES = 7
 LETTER_WIDTH = 6.6  # pixels

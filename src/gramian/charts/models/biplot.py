@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import (
@@ -20,7 +21,7 @@ from gramian.charts.marks.scatter import (
     strip_window,
     window,
 )
-from gramian.charts.marks.text import Floats, counted, feature_names, labels, number, percent
+from gramian.charts.marks.text import counted, feature_names, labels, number, percent
 from gramian.charts.models.path import spread
 from gramian.charts.theme import WIDTH, Theme, rows, title
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, loss_of, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.text import Floats, feature_names, labels, number, plain, used
+from gramian.charts.marks.text import feature_names, labels, number, plain, used
 from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 from gramian.objective.losses.classification import Logistic
 from gramian.objective.losses.regression import Poisson

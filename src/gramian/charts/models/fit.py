@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, regresses, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample, weighted_quantile
 from gramian.charts.marks.scatter import table
-from gramian.charts.marks.text import Floats, feature_names, labels, number, shown_text
+from gramian.charts.marks.text import feature_names, labels, number, shown_text
 from gramian.charts.models.parts import kernel_ridge
 from gramian.charts.predictions.plane import as_table_like
 from gramian.charts.predictions.predictions import NumberPredictions, number_predictions

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, fitted_with
 from gramian.charts.lazy_altair import alt
-from gramian.charts.marks.text import Floats, counted, feature_names, labels, listed, percent
+from gramian.charts.marks.text import counted, feature_names, labels, listed, percent
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MAX_COLUMNS = 20

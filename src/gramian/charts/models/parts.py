@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample
-from gramian.charts.marks.text import NO_BREAK, Floats, feature_names, labels, number, percent, plain
+from gramian.charts.marks.text import NO_BREAK, feature_names, labels, number, percent, plain
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 from gramian.kernels.algebra import Scaled
 from gramian.kernels.columns import On

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
-from gramian.charts.marks.text import Floats, feature_names, labels, listed, number, percent, used
+from gramian.charts.marks.text import feature_names, labels, listed, number, percent, used
 from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 
 MAX_LINES = 60

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised, offers
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, log_axis, vertical_rule
-from gramian.charts.marks.text import Floats, counted, number, percent
+from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 280

@@ -4,22 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, classifies, has, inner, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.contours import contours, finer, simplified
 from gramian.charts.marks.image import png
 from gramian.charts.marks.points import dot_size, sample
 from gramian.charts.marks.scatter import axes
-from gramian.charts.marks.text import (
-    Floats,
-    counted,
-    feature_names,
-    labels,
-    number,
-    percent,
-    percent_interval,
-    shown_text,
-)
+from gramian.charts.marks.text import counted, feature_names, labels, number, percent, percent_interval, shown_text
 from gramian.charts.predictions.plane import (
     GRID,
     DecisionGrid,

@@ -8,15 +8,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import has
 from gramian.charts.marks.scatter import table
 from gramian.metrics.classes import codes
 from gramian.metrics.input import read_labels
 from gramian.rows import Rows, scan
 
-Floats = NDArray[np.float64]
 GRID = 120  # points along each side
 PAD, SUPPORT_PAD = 0.06, 0.5  # of the range of the rows, or of the support vectors, around it
 

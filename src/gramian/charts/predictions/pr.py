@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import interval_text, percent, share
-from gramian.charts.marks.unit_square import Floats, RankingMetric, UnitSquare, several_classes, size
+from gramian.charts.marks.unit_square import RankingMetric, UnitSquare, several_classes, size
 from gramian.charts.predictions.predictions import ClassPredictions, predicts_scores
 from gramian.charts.theme import Theme, title
 from gramian.metrics.statistics.ranks import Ranking

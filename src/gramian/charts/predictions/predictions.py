@@ -5,8 +5,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.charts.declaration import classifies, has, offers, regresses
 from gramian.charts.marks.text import counted, labels, number
 from gramian.metrics.classes import codes
@@ -15,10 +15,6 @@ from gramian.metrics.statistics.ranks import Ranking
 from gramian.models.meta.base import plain
 from gramian.rows import Rows
 from gramian.selection.evaluation.ranking import ranking_scores
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

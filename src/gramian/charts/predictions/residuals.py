@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats
 from gramian.charts.declaration import ChartKind, has, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample, weighted_quantile
-from gramian.charts.marks.text import Floats, counted, number, shown_text
+from gramian.charts.marks.text import counted, number, shown_text
 from gramian.charts.predictions.predictions import NumberPredictions, predicts_numbers
 from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
 from gramian.objective.losses.base import Scaled
@@ -66,7 +66,7 @@ def _influence(predictions: NumberPredictions, target: int) -> Floats | None:
     return np.asarray(slope / fixed.curvature(y, y))
 
 
-def _outliers(residual: Floats, influence: Floats | None, weight: Floats | None) -> NDArray[np.bool_]:
+def _outliers(residual: Floats, influence: Floats | None, weight: Floats | None) -> Bools:
     if influence is not None:
         return influence < MAX_OUTLIER_WEIGHT
     middle = weighted_quantile(residual, np.array([0.5]), weight)[0]
@@ -79,7 +79,7 @@ def _panel(
     predicted: Floats,
     residual: Floats,
     influence: Floats | None,
-    outlier: NDArray[np.bool_],
+    outlier: Bools,
     weight: Floats | None,
     theme: Theme,
     width: int,
@@ -144,7 +144,7 @@ def _band(predicted: Floats, residual: Floats, weight: Floats | None) -> list[di
     ]
 
 
-def _fact(predictions: NumberPredictions, residual: Floats, outlier: NDArray[np.bool_], target: int) -> tuple[str, int]:
+def _fact(predictions: NumberPredictions, residual: Floats, outlier: Bools, target: int) -> tuple[str, int]:
     """The finding, and the number of outliers."""
     median = float(weighted_quantile(np.abs(residual), np.array([0.5]), predictions.weight)[0])
     start = f"Median absolute error {number(median)}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import has
 from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.solvers.recorder import Recorder
@@ -15,7 +15,6 @@ from gramian.objective.losses.base import Scaled
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Rows, scan
 
-Floats = NDArray[np.float64]
 GRID = 60
 MAX_CELLS = 40_000_000  # rows × grid points; beyond, every k-th row is used
 MAX_RELATIVE_DIFFERENCE = 1e-6  # of two objectives of the same problem

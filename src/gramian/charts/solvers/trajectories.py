@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.charts.declaration import has, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis, log_axis, step_encoding
 from gramian.charts.marks.contours import contours, simplified
-from gramian.charts.marks.text import Floats, labels, number
+from gramian.charts.marks.text import labels, number
 from gramian.charts.solvers.objective_contours import GRID, ObjectiveSurface, recorder_of
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
@@ -20,7 +20,6 @@ from gramian.kernels.points import is_table, vectors
 from gramian.kernels.vectors.stationary import Stationary
 from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 
-Floats = NDArray[np.float64]
 METHODS = ("pivots", "uniform", "k-means++", "leverage")
 PANEL_ROWS = 2048
 UNKNOWN_SPECTRUM = "{!r} has no known spectrum: RandomFourier takes RBF, Laplacian, Matern and RationalQuadratic."
@@ -140,7 +139,7 @@ class Nystroem(_Approximation):
         self._width = len(self.landmarks_)
         return self
 
-    def _rows(self, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+    def _rows(self, points: Any, count: int, rng: Any) -> Ints:
         n = len(points)
         if self.method == "uniform":
             return np.sort(rng.choice(n, count, replace=False))
@@ -152,7 +151,7 @@ class Nystroem(_Approximation):
         return self._map.features(points)
 
 
-def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Landmarks:
+def _landmarks(kernel: Kernel, points: Any, index: Ints) -> Landmarks:
     """The map of given rows; those that the others explain are left out."""
     chosen = points[index]
     K = kernel.block(chosen, chosen)
@@ -166,13 +165,13 @@ def _landmarks(kernel: Kernel, points: Any, index: NDArray[np.int64]) -> Landmar
     return Landmarks(kernel, landmarks.points, index, R, unexplained)
 
 
-def _independent_rows(K: Floats) -> NDArray[np.int64]:
+def _independent_rows(K: Floats) -> Ints:
     """Rows in the order of a pivoted Cholesky factor, up to its rank."""
     _, order, rank, _ = sl.lapack.dpstrf(K, lower=0, tol=1e-12 * max(float(np.diagonal(K).max()), 1e-300))
     return np.sort(order[:rank] - 1).astype(np.int64)
 
 
-def _far_apart(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+def _far_apart(kernel: Kernel, points: Any, count: int, rng: Any) -> Ints:
     """Rows drawn with the square of their distance, in the feature space, from those before."""
     own = kernel.diag(points)
     chosen = [int(rng.randint(len(points)))]
@@ -188,7 +187,7 @@ def _far_apart(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[np.
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
-def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> NDArray[np.int64]:
+def _by_leverage(kernel: Kernel, points: Any, count: int, rng: Any) -> Ints:
     """Rows drawn by their ridge leverage scores, from a first map of evenly drawn rows."""
     n = len(points)
     first = _landmarks(kernel, points, np.sort(rng.choice(n, min(n, 2 * count), replace=False)))

@@ -5,12 +5,10 @@ from math import comb, lgamma
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.validity.definite import ROUNDING, definiteness
 from gramian.rows import single_threaded_blas
-
-Floats = NDArray[np.float64]
 
 MAX_FEATURES = 10**6
 SMALL_ERROR = 1e-12

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots
 from gramian.rows import Basis, Block, Computed, MemoryRows, Rows
 
-Floats = NDArray[np.float64]
 BLOCK_ROWS = 4096  # rows of a block: it is made in panels, and so may be longer than one that is kept
 MOST_CELLS = 50_000_000  # numbers of features that are kept in memory
 SAMPLE_PER_LANDMARK = 10  # points for each landmark that they are chosen from

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import Vectors, alone
 from gramian.rows import parallel_map, single_threaded_blas
 
-Floats = NDArray[np.float64]
 MAX_PIVOTS_AT_ONCE = 64  # pivots taken at once
 PANEL_ROWS = 2048
 MIN_RESIDUAL = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
@@ -33,7 +32,7 @@ class Landmarks:
 
     kernel: Kernel
     points: Any
-    index: NDArray[np.int64]
+    index: Ints
     R: Floats
     unexplained: float
 
@@ -105,9 +104,7 @@ def pivots_of_distinct(kernel: Kernel, points: Any, rank: int, weight: Floats | 
     return replace(landmarks, index=counts[first[order]][landmarks.index]), F
 
 
-def _explain(
-    kernel: Kernel, points: Any, index: NDArray[np.int64], L: Floats, F: Floats, k: int, residual: Floats
-) -> None:
+def _explain(kernel: Kernel, points: Any, index: Ints, L: Floats, F: Floats, k: int, residual: Floats) -> None:
     """The columns of F from k on, those of some new rows, and the residual of every row: panel by panel."""
     pivot_points, known, n = points[index], np.ascontiguousarray(F[index, :k].T), len(F)
 
@@ -122,7 +119,7 @@ def _explain(
     parallel_map(panel, range(0, n, PANEL_ROWS))
 
 
-def _independent(inner: Floats, least: float) -> tuple[NDArray[np.int64], Floats]:
+def _independent(inner: Floats, least: float) -> tuple[Ints, Floats]:
     """Which of some rows are independent of those before, and the Cholesky factor of their matrix."""
     keep: list[int] = []
     m = len(inner)

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints
 
 # Compiled loops are imported where they run: who only names a kernel needs no compiler.
 from gramian.kernels.points import Vectors, inner, refuse_other_columns, square_norms
 from gramian.rows import single_threaded_blas
-
-Floats = NDArray[np.float64]
 
 MAX_COORDINATE = (
     2.0**500
@@ -135,7 +134,7 @@ def weighted_median(values: Floats, weight: Floats) -> float:
     return float(0.5 * low + 0.5 * high)
 
 
-def distinct_rows(A: Vectors, weight: Any = None, most: int | None = None) -> tuple[NDArray[np.int64], Floats]:
+def distinct_rows(A: Vectors, weight: Any = None, most: int | None = None) -> tuple[Ints, Floats]:
     """Rows that count, each once, by their first appearance, with their weights added up; `most` spread evenly."""
     n = len(A)
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -205,9 +204,7 @@ def _error(d: int, a: Floats, b: Floats) -> float:
     return float((8.0 + np.sqrt(d)) * np.finfo(np.float64).eps * (a.max(initial=0.0) + b.max(initial=0.0)))
 
 
-def _squares(
-    A: Vectors, B: Vectors, scale: Floats, U: Any, a: Floats, V: Any, b: Floats, below: float
-) -> NDArray[np.float64]:
+def _squares(A: Vectors, B: Vectors, scale: Floats, U: Any, a: Floats, V: Any, b: Floats, below: float) -> Floats:
     """Squared distances; those below a threshold from differences of the rows."""
     from gramian.kernels.numerics.loops import from_differences, sparse_differences
 

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import exp_here, exp_single_here
+from gramian._core.types import Floats
 from gramian.rows import parallel_map
 
-Floats = NDArray[np.float64]
 MAX_COLUMNS = 128  # beyond, a matrix product of its own is as fast
 TILE = 512  # points summed over at once: their coordinates stay in the cache
 PANEL_ROWS = 256  # rows of one task

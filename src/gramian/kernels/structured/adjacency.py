@@ -4,10 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 
 
 def is_networkx(graph: Any) -> bool:

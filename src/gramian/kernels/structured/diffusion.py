@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from gramian.kernels.base import ATOM, Floats, Kernel
+from gramian._core.types import Floats, Ints
+from gramian.kernels.base import ATOM, Kernel
 from gramian.kernels.parameters import refuse_unless
 from gramian.kernels.structured.adjacency import is_symmetric, read_graph
 from gramian.kernels.validity.proof import Validity, proven
@@ -20,7 +20,7 @@ TOGETHER = 64  # nodes heated at once
 class Nodes:
     """Nodes of the graph by their places in it."""
 
-    def __init__(self, places: NDArray[np.int64]) -> None:
+    def __init__(self, places: Ints) -> None:
         self.places = places
 
     def __len__(self) -> int:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.kernels.base import Floats, Kernel
+from gramian._core.types import Floats
+from gramian.kernels.base import Kernel
 from gramian.kernels.parameters import refuse_unless
 from gramian.kernels.points import Vectors, products, square_norms, vectors
 from gramian.kernels.validity.definite import ROUNDING, definiteness

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from gramian.kernels.base import Floats, Kernel
+from gramian._core.types import Floats
+from gramian.kernels.base import Kernel
 from gramian.kernels.parameters import is_number
 from gramian.kernels.points import Items
 from gramian.kernels.structured.walks import read_graphs, walk_sums

@@ -10,13 +10,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Array, Floats, Ints
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = Ints
 
 WILD = 0x110000  # no letter: one beyond the last code point of Unicode
 LARGEST = 2**62

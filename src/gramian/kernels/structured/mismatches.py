@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian.kernels.structured.kmers import MAX_WORDS, WILD, Array, Counts, Words, numbered, numbered_letters
+from gramian._core.types import Array
+from gramian.kernels.structured.kmers import MAX_WORDS, WILD, Counts, Words, numbered, numbered_letters
 from gramian.rows import parallel_map
 
 

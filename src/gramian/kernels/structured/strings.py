@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gramian.kernels.base import Floats, Kernel
+from gramian._core.types import Array, Floats
+from gramian.kernels.base import Kernel
 from gramian.kernels.parameters import is_number
-from gramian.kernels.structured.kmers import Array, Counts, Letters, count_words, gap_patterns, read_strings
+from gramian.kernels.structured.kmers import Counts, Letters, count_words, gap_patterns, read_strings
 from gramian.kernels.structured.mismatches import neighbours, with_mismatches
 from gramian.kernels.structured.subsequences import subsequence_row
 from gramian.kernels.validity.proof import Validity, proven

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.structured.adjacency import is_networkx, is_symmetric, node_labels, read_graph
-
-Floats = NDArray[np.float64]
 
 MAX_NODE_PAIRS = 2**20  # pairs of nodes that are solved together
 PRECISE = 1e-15

@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.validity.definite import smallest_share
 from gramian.kernels.validity.proof import Validity, asymmetric, negative
-
-Floats = NDArray[np.float64]
 
 NEGATIVE = 1e-9  # an eigenvalue below −1e-9 of the largest is not rounding
 CLEAR = 1e-3  # one below this share ends the search
@@ -184,7 +182,7 @@ def _among(kernel: Kernel, known: Validity, X: Any) -> Validity:
     return negative(known, _taken(X, chosen[keep]), K[np.ix_(keep, keep)], len(chosen))
 
 
-def _taken(X: Any, index: NDArray[np.int64]) -> Any:
+def _taken(X: Any, index: Ints) -> Any:
     """Some of the points as they were given: rows of an array or a frame as an array, objects as a list."""
     if hasattr(X, "toarray"):
         return X.tocsr()[index].toarray()

@@ -12,9 +12,8 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import single_threaded_blas
-
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 UNDERFLOW = float(np.finfo(np.float64).tiny)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gramian._core.types import Floats
 
 if TYPE_CHECKING:
     from gramian.kernels.base import Kernel
 
-Floats = NDArray[np.float64]
 
 _SLIGHT = ", which is within rounding: models take it"
 

@@ -4,15 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.algebra import all_products, refuse_unless_kernel
 from gramian.kernels.base import Kernel
 from gramian.kernels.parameters import is_number
 from gramian.kernels.points import Together, Vectors, vectors
 from gramian.kernels.validity.proof import Validity, proven
-
-Floats = NDArray[np.float64]
 
 MAX_CELLS = 2**20  # numbers of all columns' kernels held at once
 

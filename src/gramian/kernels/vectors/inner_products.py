@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.parameters import is_whole, refuse_unless
 from gramian.kernels.points import Vectors, inner, products, refuse_other_columns, square_norms, vectors
 from gramian.kernels.validity.definite import ROUNDING, definiteness, undecided
 from gramian.kernels.validity.proof import Validity, asymmetric, negative, negative_at, proven, refuted, unproven
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.numerics.distances import mean_row
 from gramian.kernels.points import Vectors, refuse_other_columns
 from gramian.kernels.validity.definite import ROUNDING, definiteness
-
-Floats = NDArray[np.float64]
 
 LEARNED = "learned"
 NOTHING = 1e-15  # of the largest eigenvalue: such directions are left out

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.numerics.distances import (
     MEDIAN_ROWS,
@@ -25,7 +25,6 @@ from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.validity.proof import Validity, proven, refuted
 from gramian.kernels.vectors.mahalanobis import LEARNED, factor_of, transformed, written
 
-Floats = NDArray[np.float64]
 MIN_DISTANCE = 1e-8  # of a pair whose direction is known, in units of the length scale
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, bdtrik
 
+from gramian._core.types import Floats
 from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import Floats, Interval, Measured, upper_tail
+from gramian.metrics.statistics.intervals import Interval, Measured, upper_tail
 from gramian.metrics.statistics.quantiles import distinct_values, quantiles
 
 

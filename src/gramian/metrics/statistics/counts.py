@@ -6,18 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Array, Floats
 from gramian.metrics.classes import alone, codes, distinct, like, shown, totals
-from gramian.metrics.input import Array, one_kind, read_labels, read_weights, same_length
+from gramian.metrics.input import one_kind, read_labels, read_weights, same_length
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import (
-    Floats,
-    Interval,
-    Measured,
-    bounded,
-    normal_quantile,
-    share,
-    wilson,
-)
+from gramian.metrics.statistics.intervals import Interval, Measured, bounded, normal_quantile, share, wilson
 
 CountFormula = Callable[..., Floats]  # of (hits, actual, predicted, positive)
 AVERAGES = ("auto", None, "macro", "micro", "weighted")

@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.float_range import magnitude
+from gramian._core.types import Floats, Ints
 from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import Floats, Interval, Measured, t_quantile
-
-Ints = NDArray[np.int64]
+from gramian.metrics.statistics.intervals import Interval, Measured, t_quantile
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,10 +4,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri, stdtrit
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
 
 
 class Interval(NamedTuple):

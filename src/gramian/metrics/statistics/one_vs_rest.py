@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Array, Floats
 from gramian.metrics.classes import agreed, codes, columns_for, scored, shown, totals
-from gramian.metrics.input import Array
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import Floats, Interval, Measured, bounded
+from gramian.metrics.statistics.intervals import Interval, Measured, bounded
 from gramian.metrics.statistics.ranks import placements, precision_influence
 
 Influence = Callable[[Floats, Floats], tuple[float, Floats, Floats]]

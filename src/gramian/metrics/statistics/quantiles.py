@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.metrics.classes import totals
-from gramian.metrics.statistics.intervals import Floats
 
 
 def distinct_values(values: Floats, weight: Floats) -> tuple[Floats, Floats]:

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.metrics.classes import agreed, codes, columns_for, like, positive_for, scored
 from gramian.metrics.statistics.base import Statistic
-from gramian.metrics.statistics.intervals import Floats, Interval, Measured, bounded, share, wilson
+from gramian.metrics.statistics.intervals import Interval, Measured, bounded, share, wilson
 
 
 class RocCurve(NamedTuple):

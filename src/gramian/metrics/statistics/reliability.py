@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramian._core.types import Floats
 from gramian.metrics.classes import totals
-from gramian.metrics.statistics.intervals import Floats, share, wilson
+from gramian.metrics.statistics.intervals import share, wilson
 from gramian.metrics.statistics.quantiles import quantiles
 from gramian.metrics.statistics.ranks import Ranking
 

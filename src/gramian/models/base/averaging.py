@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from gramian._core.types import Floats
 from gramian.models.base.composed import penalty_of
 from gramian.models.base.distribution import Distribution, Laplace, Normal, Poisson, StudentT, least_whole
 from gramian.models.base.errors import Covariance
@@ -18,7 +18,6 @@ from gramian.objective import losses
 from gramian.objective.losses.base import Loss
 from gramian.rows import Block, Rows
 
-Floats = NDArray[np.float64]
 REACH = 8.5  # deviations within which a normal is summed up
 FINEST, COARSEST = 0.02, 0.8  # steps of that sum, in deviations
 POINTS = 512  # pairs of points that stand for a normal of several dimensions

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit, logsumexp
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats, Ints
+
 MOST_SLOPE = 1e4
 
 
@@ -40,7 +40,7 @@ class Calibration:
         return p
 
 
-def calibrate(f: Floats, codes: NDArray[np.int64], weight: Floats) -> Calibration:
+def calibrate(f: Floats, codes: Ints, weight: Floats) -> Calibration:
     """The most likely slopes, from decisions on rows that did not take part in their own.
 
     One wrong row more on each side, at the mean distance, keeps slopes finite where classes are separated.
@@ -62,7 +62,7 @@ def calibrate(f: Floats, codes: NDArray[np.int64], weight: Floats) -> Calibratio
     return Calibration(slope, slope)
 
 
-def _slope(f: Floats, codes: NDArray[np.int64], weight: Floats, side: float) -> float:
+def _slope(f: Floats, codes: Ints, weight: Floats, side: float) -> float:
     """The slope of one side of the boundary."""
     some = (f * side > 0) & (weight > 0)
     if not some.any():

@@ -6,20 +6,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.fitted.charted import Charted
+from gramian._core.types import Array, Floats
 from gramian.rows import Rows, scan
 from gramian.rows.feature_names import new_rows, remember_columns
 from gramian.rows.labels import class_weights, coded
 from gramian.statistics import Moments, Triangle
 from gramian.warnings import warn_user
 
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
 MOST_EXACT = 2**53  # up to which whole numbers are floats
 
 

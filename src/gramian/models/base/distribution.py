@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, ndtr, ndtri, pdtr, stdtr, stdtrit, xlogy
 
+from gramian._core.types import Floats
 from gramian.objective import losses
-
-Floats = NDArray[np.float64]
 
 
 class Distribution(ABC):

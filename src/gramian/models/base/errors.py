@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear, Scaled
 from gramian.objective.losses.classification import Logistic, MultiHinge, RootHinge, Softmax
 from gramian.objective.losses.regression import Huber, Poisson, Power
@@ -15,7 +15,6 @@ from gramian.rows import Block
 from gramian.solvers.smooth.newton import Curvature, solve_spd
 from gramian.solvers.solve import Fit
 
-Floats = NDArray[np.float64]
 NEAR = 1e-5  # a measure at which the curvature is that of the optimum
 MOST = 500  # numbers in θ whose covariance is kept
 MOST_LEVERAGE = 0.999  # of a row, in the correction of its residual

@@ -4,16 +4,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats would take longer to import than a fit
 
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian._core.validation import choice, number
 from gramian.models.base.linear_model import Interval, LinearModel
 from gramian.rows import Rows, scan
 from gramian.solvers.least_squares.closed_form import Solution
-
-Floats = NDArray[np.float64]
 
 
 class InferentialModel(LinearModel):

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, MappedRows, SupportRows, landmark_rows, sampled_pivots
@@ -21,7 +21,6 @@ from gramian.models.kernel.search import chosen, loss_of_fit, searched
 from gramian.objective.penalties import L2
 from gramian.rows import MemoryRows, Rows, parallel_map, scan, single_threaded_blas, stand_ins
 
-Floats = NDArray[np.float64]
 PANEL = 512
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
 

@@ -4,19 +4,17 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.rows import Rows, scan
 from gramian.rows.feature_names import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import confirmed
 from gramian.statistics import Moments, Triangle
-
-Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):

@@ -4,11 +4,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss
 
-Floats = NDArray[np.float64]
 MULTICLASS = ("auto", "ovr", "ovo", "code", "joint")
 CODES = ("auto", "exhaustive", "dense", "sparse")
 MOST_EXHAUSTIVE = 7  # classes: 63 binary problems

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from gramian._core import validation
-from gramian._core.numerics.float_range import Floats, Ints, rescaled
+from gramian._core.numerics.float_range import rescaled
+from gramian._core.types import Bools, Floats, Ints
 from gramian.models.discriminant.conic_branches import Branch, arm, line
 from gramian.rows import single_threaded_blas
 
@@ -99,11 +99,11 @@ class Conic:
         return self.origin + np.ldexp(v @ self.back.T, self.exponents)
 
     @cached_property
-    def _bent(self) -> NDArray[np.bool_]:
+    def _bent(self) -> Bools:
         return np.abs(self.bend) > SHAPE
 
     @cached_property
-    def _sloped(self) -> NDArray[np.bool_]:
+    def _sloped(self) -> Bools:
         """Directions in which the form is linear."""
         return ~self._bent & (np.abs(self.tilt) > SHAPE * (1.0 + self.size))
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramian._core.numerics.float_range import Floats
+from gramian._core.types import Bools, Floats
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -24,7 +23,7 @@ class Branch:
     at: Callable[[Floats], Floats]
     of: Callable[[Floats], Floats]
     closed: bool = False
-    owns: Callable[[Floats], NDArray[np.bool_]] | None = None
+    owns: Callable[[Floats], Bools] | None = None
 
     def crossings(self, corners: Floats) -> Floats:
         """Parameters, in order, at which the curve meets the edges of a window."""

@@ -11,7 +11,8 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian._core.numerics.float_range import Ints, rescaled
+from gramian._core.numerics.float_range import rescaled
+from gramian._core.types import Bools, Floats, Ints
 from gramian.features.spread import Spread, spread_of
 from gramian.models.discriminant.conic import FAR
 from gramian.rows import Block, Rows, workspace
@@ -27,8 +28,6 @@ from gramian.solvers.least_squares.factor import (
 from gramian.statistics import Moments
 from gramian.statistics.products import SPARSE_DENSITY, block_moments
 from gramian.statistics.qr import block_triangle
-
-Floats = NDArray[np.float64]
 
 THICKNESS = 1e-6  # what a direction without variance gets, as a share of the variance within all classes
 WIDEST = 2.0**40  # all classes against one, where the empty directions of that one are measured
@@ -176,7 +175,7 @@ def dense(rows: Rows, k: int, kind: str, share: float | None) -> tuple[Floats, F
     return means, weights, found
 
 
-def _columns(x: Ints, constant: NDArray[np.bool_]) -> Ints:
+def _columns(x: Ints, constant: Bools) -> Ints:
     """Exponents in which columns that do not vary have no say."""
     return np.where(constant, x[~constant].min(initial=x.max()), x)
 

@@ -4,13 +4,13 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.discriminant.conic import Conic, between
 from gramian.models.discriminant.covariances import THICKNESS, apply, dense, diagonal, panels, squares, units
@@ -20,8 +20,6 @@ from gramian.solvers.least_squares.factor import (
     EPS,
 )
 from gramian.warnings import PrecisionWarning, warn_user
-
-Floats = NDArray[np.float64]
 
 KINDS = ("full", "shared", "diagonal", "spherical")
 TOLERANCE = 1e-8

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.vectors.stationary import Mahalanobis
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.selection.cv.regularization import splits_of
 from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, Singular, dual_of
 
-Floats = NDArray[np.float64]
 ROUNDS = 5
 MOST_ROWS = 2000  # that a metric is learned from
 SEARCHED = 450  # of them, by which its scale and alpha are chosen in every round
@@ -142,9 +141,7 @@ def spread(X: Floats, weight: Floats) -> Floats:
     return np.asarray(np.sqrt(share @ (X - share @ X) ** 2))
 
 
-def _losses(
-    kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, train: NDArray[np.int64], test: NDArray[np.int64]
-) -> list[float]:
+def _losses(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, train: Ints, test: Ints) -> list[float]:
     """The mean squared error at rows left out, after each number of rounds."""
     rows = Vectors(points.X[train])
     share = weight[test] / weight[test].sum()
@@ -153,7 +150,7 @@ def _losses(
     return [float(share @ ((fit.predict(away) - Y[test]) ** 2).mean(axis=1)) for fit in fits]
 
 
-def _splits(model: Any, n: int, used: NDArray[np.int64]) -> list[tuple[Any, Any]]:
+def _splits(model: Any, n: int, used: Ints) -> list[tuple[Any, Any]]:
     """Places among the rows used, of a few splits: the model's own where its `cv` says more than a number."""
     if len(used) < 2 * FOLDS:
         return []

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Bools, Floats
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.kernels.points import alone
 from gramian.models.base.calibration import calibrate
@@ -18,7 +18,6 @@ from gramian.solvers.first_order.perceptron import NOT_SEPARABLE
 from gramian.solvers.kernel.dual_perceptron import DualPerceptron, DualProblem, Mistaken, wrong_share
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-15
 MOST_ROWS = 1000  # of which the margin is computed for the bound
 PANEL = 512
@@ -131,7 +130,7 @@ class KernelPerceptron:
             return float("nan" if deadline.ended() else "inf")
         return float("nan") if deadline.ended() else float((F**2).sum(axis=1).max() * np.linalg.norm(widest.coef_) ** 2)
 
-    def _left_out(self, model: Any, f: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def _left_out(self, model: Any, f: Floats) -> tuple[Floats, Bools]:
         """Decisions on rows that took no part in them, from five folds, and which rows are of classes seen there.
 
         Where time is over, decisions on rows that did.

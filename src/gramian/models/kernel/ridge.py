@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 from sklearn.base import clone
 
 from gramian._core import validation
+from gramian._core.types import Floats
 from gramian._core.validation import choice, number
 from gramian.kernels.input import positive_definite
 from gramian.kernels.lowrank.landmarks import MappedRows
@@ -23,7 +23,6 @@ from gramian.selection.cv.splits import plan
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.kernel.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
 
-Floats = NDArray[np.float64]
 PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
 STEPS_FROM = 4000  # rows from which conjugate gradients are tried before a Cholesky factor

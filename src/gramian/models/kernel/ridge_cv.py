@@ -6,15 +6,14 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.cv.scores import Scores
 from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, dual_of, last_left_out
 from gramian.solvers.kernel.tridiagonal import TridiagonalPath
 
-Floats = NDArray[np.float64]
 Losses = Callable[[Floats], tuple[Floats, Floats | None]]
 Splits = list[tuple[Any, Any]] | None
 WHOLE = 2500  # rows up to which losses come from the whole kernel matrix

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.kernels.input import positive_definite
 from gramian.models.base.calibration import Calibration, calibrate
 from gramian.models.base.output_codes import code_matrix
@@ -21,7 +21,6 @@ from gramian.solvers.kernel.kernel_rows import KernelRows
 from gramian.solvers.kernel.smo import Dual, SMOResult, Start, solve_to_gap
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
 FIRST = 1e-3  # violation of optimality in units of the margin
 GRID = 8

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +13,7 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian.kernels.input import positive_definite
 from gramian.kernels.points import alone
 from gramian.models.base.kernelised import Kernelised
@@ -29,7 +29,6 @@ from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
 from gramian.solvers.kernel.smo import Dual, SMOResult, Start, by_interior_point, by_row, minimise, solve_to_gap
 from gramian.warnings import warn_user
 
-Floats = NDArray[np.float64]
 GRID = 8
 LEAST_TOL = 1e-6
 MOST_ROUNDS = 100  # of a fit that only chooses alpha
@@ -303,7 +302,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         """f(x) − ρ: positive inside."""
         return self.score_samples(X) + self.intercept_
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> Ints:
         """1 inside, −1 outside."""
         return np.where(self.decision_function(X) >= 0, 1, -1)
 

@@ -11,6 +11,7 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.models.base.calibration import Calibration, calibrate
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.composed import Composed, loss_of, penalty_of
@@ -30,7 +31,6 @@ from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
 
-Floats = NDArray[np.float64]
 KINK_GRID = 10
 CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}

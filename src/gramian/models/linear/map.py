@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -14,6 +13,7 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.models.base.averaging import average_probabilities, predictive
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.composed import Composed
@@ -33,7 +33,6 @@ from gramian.solvers.least_squares.closed_form import Solution, confirmed
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 
-Floats = NDArray[np.float64]
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gaussian": likelihoods.Gaussian,
     "student_t": likelihoods.StudentT,

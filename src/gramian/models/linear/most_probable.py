@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.models.base.averaging import Posterior
 from gramian.models.base.errors import MOST, inverse_root
 from gramian.models.linear.ridge import Ridge
@@ -27,7 +27,6 @@ from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 GRID = 9  # scales that are tried before the best of them is improved
 SETTLED = 1e-12  # relative change of a scale that is rounding
 EXACT = 1e-9  # of the scale without coefficients: below it the columns meet y exactly

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
@@ -25,7 +24,6 @@ from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
 
-Floats = NDArray[np.float64]
 GRID = 20
 
 

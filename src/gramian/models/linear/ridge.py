@@ -4,11 +4,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.models.base.errors import penalty_notes
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
@@ -32,7 +32,6 @@ from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 GRID = 50
 MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
 MOST_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square

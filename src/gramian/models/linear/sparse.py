@@ -4,12 +4,12 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.models.base.linear_model import LinearModel
 from gramian.models.linear.ridge import Path, path_of
 from gramian.models.linear.sparse_problem import OnGram, OnRows
@@ -21,7 +21,6 @@ from gramian.solvers.sparse.lasso import Shrinkage
 from gramian.statistics import Triangle
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 GRID = 100
 SMALL_GRAM = 1000  # columns for which a Gram matrix is always worth its n d² operations
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Block, Rows, parallel_map
 from gramian.selection.cv.fold_moments import FoldMoments, searching
 from gramian.selection.cv.splits import Plan, fold_weights, plan
@@ -21,8 +21,7 @@ from gramian.solvers.sparse.working_set import Table, WidePath, wide_path
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 
-Floats = NDArray[np.float64]
-Traced = tuple[Floats, Floats, Floats, Floats, Floats, NDArray[np.int64]]
+Traced = tuple[Floats, Floats, Floats, Floats, Floats, Ints]
 MOST_EXPONENT = 500  # binary, of a column or target: products of two and their sums stay within float64
 
 
@@ -70,7 +69,7 @@ class OnGram:
     def losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         assert self.folds is not None
 
-        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats, Ints]:
             q = quadratic(split[0], intercept=self.model.fit_intercept)
             return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)
 
@@ -216,7 +215,7 @@ class OnRows:
         return _facts(np.array(residual), np.array(total), float(self.weight.sum()), objective, int((coef != 0).sum()))
 
 
-def refuse_sizes(data: Rows | Moments, columns: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+def refuse_sizes(data: Rows | Moments, columns: Ints, targets: Ints) -> None:
     """Raise if a column or target, of these binary exponents, is so large or small that penalties leave float64."""
     for j in np.flatnonzero(np.abs(columns) > MOST_EXPONENT):
         name = data.name(int(j)) if isinstance(data, Rows) else (data.names[j] if data.names else str(j))
@@ -231,7 +230,7 @@ def refuse_sizes(data: Rows | Moments, columns: NDArray[np.int64], targets: NDAr
         )
 
 
-def _sizes(X: Any) -> NDArray[np.int64]:
+def _sizes(X: Any) -> Ints:
     """Binary exponents of the largest number of each column, 0 where all are zero."""
     top = np.abs(X).max(axis=0)
     top = np.asarray(top.toarray() if sp.issparse(top) else top, dtype=np.float64).reshape(-1)
@@ -243,7 +242,7 @@ def _come_to(rounds: list[Any], again: bool) -> int:
     return max(int(min((each != ENDED).sum() for each in rounds)), 0 if again else 1)
 
 
-def _kept(rounds: NDArray[np.int64], alphas: Floats, alpha: float) -> NDArray[np.bool_]:
+def _kept(rounds: Ints, alphas: Floats, alpha: float) -> Bools:
     return np.asarray((rounds != ENDED) | (alphas == alpha))
 
 

@@ -4,12 +4,12 @@ from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian.kernels.points import alone
 from gramian.models.base.composed import penalty_of
 from gramian.models.base.output_codes import CODES, MULTICLASS
@@ -26,7 +26,6 @@ from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.separation import least_margin
 from gramian.solvers.solve import Fit, say
 
-Floats = NDArray[np.float64]
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
 SOFTEST = 1e-14
 
@@ -70,7 +69,7 @@ class SVC(PenalisedClassifier):
     (2.0, array([1, 2]))
     """
 
-    support_: NDArray[np.int64] = field(init=False)
+    support_: Ints = field(init=False)
     dual_coef_: Floats = field(init=False)
     _waiting: Any = field(init=False)
 

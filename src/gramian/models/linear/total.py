@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian._core.validation import flag
 from gramian.models.base.linear_model import LinearModel
 from gramian.rows import single_threaded_blas
@@ -15,8 +15,6 @@ from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import TOLERANCE, solve
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.qr import block_triangle
-
-Floats = NDArray[np.float64]
 
 
 @estimator
@@ -117,7 +115,7 @@ class TotalLeastSquares(LinearModel):
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
 
 
-def _gradient(root: Floats, exponents: NDArray[np.int64], coef: Floats) -> float:
+def _gradient(root: Floats, exponents: Ints, coef: Floats) -> float:
     """The largest entry of the objective's gradient relative to its terms, column by column; of one target."""
     d, t = coef.shape
     if t > 1:
@@ -145,7 +143,7 @@ def _hyperplane(s: Floats, Vt: Floats, d: int) -> Floats:
     return -below @ np.linalg.pinv(corner)
 
 
-def _root(data: Any, intercept: bool) -> tuple[Floats, NDArray[np.int64], Floats, float, str]:
+def _root(data: Any, intercept: bool) -> tuple[Floats, Ints, Floats, float, str]:
     """A square root of the cross-products of [X, y], the exponents of its columns, means, weight and method."""
     if isinstance(data, Moments):
         sums = data if intercept else data.second_moments()

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Array, Floats, Ints
 from gramian._core.validation import choice, number
 from gramian.features.spread import spread_of
 from gramian.models.meta.base import (
@@ -30,10 +30,6 @@ from gramian.models.meta.base import (
     weight_names,
 )
 from gramian.rows import scan
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 METHODS = ("subsample", "upsample", "cost")
 PRIORS = ("balanced", "training")

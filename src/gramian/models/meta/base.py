@@ -15,15 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from gramian._core.types import Array, Bools, Floats, Ints
 from gramian.rows import Rows, scan
 from gramian.rows.folds import mixed
 from gramian.rows.refusals import no_numbers, no_table
 from gramian.statistics import Moments, Triangle
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 MOST_COPIES = 10**7  # rows of whole weights are drawn, or written out, copy by copy up to here
 
@@ -44,7 +40,7 @@ class Labelled:
     classes: Array
     codes: Ints
     totals: Floats
-    kept: NDArray[np.bool_] | None
+    kept: Bools | None
 
     @property
     def counts(self) -> Floats:

@@ -5,13 +5,13 @@ from dataclasses import KW_ONLY, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Array, Bools, Floats, Ints
 from gramian._core.validation import flag
 from gramian.models.meta.base import (
     Labelled,
@@ -27,10 +27,6 @@ from gramian.models.meta.base import (
 from gramian.models.meta.threshold_search import Objective, Scorer, beside, one_threshold, parsed, thresholds
 from gramian.rows import CountedFolds, scan
 from gramian.selection.cv.splits import plan
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @estimator
@@ -286,7 +282,7 @@ def _splits(cv: Any, data: Labelled, seed: int) -> list[tuple[Ints, Ints]]:
     return found
 
 
-def _kept(kept: NDArray[np.bool_], part: Any) -> Ints:
+def _kept(kept: Bools, part: Any) -> Ints:
     """Numbers of rows among those kept, of numbers among all."""
     index = np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part)
     return (np.cumsum(kept) - 1)[index[kept[index]]]

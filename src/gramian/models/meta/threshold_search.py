@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Array, Floats, Ints
 from gramian.metrics.registry import METRICS
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 OF_COUNTS = {name: metric for name, metric in METRICS.items() if metric.of_counts is not None}
 

@@ -6,10 +6,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.types import Floats, Ints
 from gramian.models.neighbors.distances import FEATURES, METRICS
 from gramian.models.neighbors.exact_search import Search, search
 from gramian.models.neighbors.space import Space, numbers
@@ -19,9 +19,6 @@ from gramian.rows.feature_names import new_rows
 from gramian.selection.cv.scores import NOTHING, Scores, mean_and_error
 from gramian.selection.cv.splits import Plan, plan
 from gramian.solvers.certificate import Certificate, SolverInfo
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 WEIGHTS = ("uniform", "distance")
 MOST = 200  # neighbours tried unless more are asked for

@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats, Ints, Singles
 from gramian.rows import workspace
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MAX_CELLS = 256
 SAMPLE = 32  # rows of a cell that its centre is the mean of
@@ -60,7 +58,7 @@ class Cells:
             reach = (rows.astype(np.float32) @ units.T).max(axis=0) + rounding * radius + TINY
             self.half[b], self.offset[b] = 0.5 * inverse, 0.5 * length - reach
 
-    def bounds(self, U: Floats, base: Floats) -> tuple[Ints, NDArray[np.float32]]:
+    def bounds(self, U: Floats, base: Floats) -> tuple[Ints, Singles]:
         """The nearest centre to each query (b,), and bounds (cells, b) of squared distances from each cell, less base.
 
         A bound is no larger than (1 − ROUNDING) times the square.

@@ -7,11 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.models.neighbors.cells import Cells, Smallest
 from gramian.rows import workspace
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EPS = float(np.finfo(np.float64).eps)
 SAFE = 2.0**-900, 2.0**900  # sums of squares beyond are computed again, of differences scaled by a power of two
@@ -102,7 +100,7 @@ class GramBounds(Bounds):
         rest[far] = -np.inf
         return columns, rest, base
 
-    def _prepared(self, Q: Floats) -> tuple[NDArray[Any], NDArray[np.bool_], Floats, Floats]:
+    def _prepared(self, Q: Floats) -> tuple[NDArray[Any], Bools, Floats, Floats]:
         """Queries in the units of the product, those that are too far for it, `base`, and queries in float64."""
         U = np.ldexp(Q - self.shift, -self.exponent)
         far = np.abs(U).max(axis=1) > FAR

@@ -5,12 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.hashes import row_hashes as _hashes
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,13 @@ from dataclasses import KW_ONLY, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.numerics.float_range import SAFE_EXPONENT
+from gramian._core.types import Floats
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.neighbors.base import NeighborsModel
@@ -19,8 +19,6 @@ from gramian.models.neighbors.votes import Means, Votes
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.rows.feature_names import remember_columns
 from gramian.statistics import Moments, Triangle
-
-Floats = NDArray[np.float64]
 
 
 @estimator

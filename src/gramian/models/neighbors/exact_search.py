@@ -8,12 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.models.neighbors.distances import GramBounds, Metric, exponent_of, slack
 from gramian.models.neighbors.distinct import Distinct, nearest_of_each
 from gramian.solvers.certificate import Certificate, SolverInfo
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 EXTRA = 8  # candidates beyond those asked for: enough to tell, mostly, that nothing nearer was left out
 PAIRS = 2**18  # numbers in a batch of differences
@@ -32,7 +30,7 @@ class Candidates(NamedTuple):
     """Points that may be nearest, (b, m); whether no other is as near as a distance; all that may be as near."""
 
     points: Ints
-    complete: Callable[[Floats], NDArray[np.bool_]]
+    complete: Callable[[Floats], Bools]
     within: Callable[[int, float], Ints]
 
 

@@ -4,13 +4,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.features.scaler import StandardScaler
 from gramian.models.neighbors.distances import Metric, exponent_of
 from gramian.rows import Block, Rows
-
-Floats = NDArray[np.float64]
 
 LARGEST = 900  # binary exponent up to which distances are sums of the numbers as they are
 REACH = 2.0**960

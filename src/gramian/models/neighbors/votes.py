@@ -4,13 +4,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.models.neighbors.exact_search import Search
 from gramian.rows import parallel_map
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CELLS = 2**20  # numbers added up at once
 

@@ -5,12 +5,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from gramian._core.types import Floats
 from gramian.objective.losses.envelopes import joint_envelope, scalar_envelope
-
-Floats = NDArray[np.float64]
 
 
 class Loss(ABC):

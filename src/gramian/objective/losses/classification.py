@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, log1p, ndtr, xlogy
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.envelopes import simplex_projection
 from gramian.objective.losses.logistic_sums import logistic_sums, logistic_sweep
 
-Floats = NDArray[np.float64]
 MANY = 1000  # rows from which compiled code is worth the second that it takes to compile
 
 

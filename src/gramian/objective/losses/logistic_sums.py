@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import exp_here
+from gramian._core.types import Floats
 
-Floats = NDArray[np.float64]
 SMALL = 1e-4  # below, log(1 + e) by its series
 CELLS = 2**15  # numbers of X worked on at once: they stay in the cache between the products
 CHUNK = 512  # rows whose product of 1 + e, at most 2⁵¹², has its logarithm taken

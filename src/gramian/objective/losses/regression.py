@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, log1p, wrightomega, xlogy
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss, PiecewiseLinear, Scaled
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.rows import Rows, parallel_map
 from gramian.selection.cv.scores import Scores, between, join, scores_of
 from gramian.selection.cv.splits import Plan, fold_weights, split_sums
@@ -14,7 +14,6 @@ from gramian.solvers.least_squares.ridge_path import validation_loss
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 
-Floats = NDArray[np.float64]
 Path = tuple[Floats, Floats]  # coefficients (A, d, t) and intercepts (A, t)
 Losses = Callable[[Floats], tuple[Floats, Floats | None]]
 WIDENINGS = 2

@@ -1,8 +1,8 @@
 """Exact cross-validation of smooth problems: the model of all rows and of every training part, in the same passes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats
 from gramian.objective.problem import Problem
 from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
 from gramian.selection.cv.fold_small import SmallPath, is_small
@@ -11,7 +11,6 @@ from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
 from gramian.solvers.smooth.newton import ENOUGH, FAST, Curvature
 
-Floats = NDArray[np.float64]
 MOST_PASSES = 60
 SHORTEST = 1e-8  # part of a Newton step
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
@@ -24,7 +23,7 @@ PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its ow
 FAST_OWN = 0.3  # of the gradient left by a step with its own Hessian of a small table: good enough for the next
 
 
-def near_optimum(fall: Floats, rate: Floats, loss: Floats, settled: float) -> NDArray[np.bool_]:
+def near_optimum(fall: Floats, rate: Floats, loss: Floats, settled: float) -> Bools:
     """Which models a step with slope gᵀδ = `fall` brings to their optimum, by the rate at which slopes have shrunk."""
     small = np.abs(fall) <= max(settled, LAST) ** 2 * loss
     return np.asarray(small & (np.abs(fall) * np.minimum(rate, 1.0) <= settled**2 * loss))

@@ -7,15 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
 from gramian.selection.cv.splits import Plan
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept, in the order of its folds
 MOST_SMALL = 2**17  # numbers of a table, or of its predictions, worked on whole
 MOST_PREDICTIONS = 2**16  # of several outputs and models that are worked on at once

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
@@ -16,7 +16,6 @@ from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
 from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDED, smoothed_newton
 from gramian.solvers.solve import Fit
 
-Floats = NDArray[np.float64]
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept
 MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
 LITTLE = 1e-6  # loss over the penalty: rows may all be on the side, or at the end of it, where they lose nothing
@@ -41,7 +40,7 @@ class FoldKink:
     alphas have shown.
     """
 
-    def __init__(self, problem: Problem, plans: list[Plan], refit: Callable[[NDArray[np.int64], float], Fit]) -> None:
+    def __init__(self, problem: Problem, plans: list[Plan], refit: Callable[[Ints, float], Fit]) -> None:
         self.problem, self.plans, self.refit = problem, plans, refit
         block = problem.rows.collect()
         assert block.y is not None

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import compiled_later, njit
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.classification import Softmax
 from gramian.objective.losses.regression import Power
 from gramian.objective.problem import Problem, joint_scale
@@ -17,8 +17,6 @@ from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.newton import ENOUGH
 from gramian.solvers.smooth.proximal_newton import model_step
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MAX_PASSES = 100
 MAX_NUMBERS = 2e7  # in the Hessians of all models
 MAX_WHOLE = 100  # coefficients of a model that are worked on as a whole

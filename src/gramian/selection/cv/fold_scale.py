@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import Problem, joint_scale, least_scale
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
@@ -12,7 +13,6 @@ from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, rough_part
 from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.proximal_newton import model_step
 
-Floats = NDArray[np.float64]
 MAX_CELLS = 2e7  # numbers in a table of which a copy is kept
 MAX_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
 MAX_PASSES = 60

@@ -1,16 +1,14 @@
 """Exact cross-validation on small tables: Newton steps of all models at once, each with the Hessian at its own θ."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import single_threaded_blas
 from gramian.selection.cv.fold_passes import FoldPasses, foretold, nearest
 from gramian.solvers.smooth.newton import ENOUGH, solver_of
 from gramian.solvers.smooth.proximal_newton import MOST_SWEEPS, minimiser
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_PRODUCTS = 2**21  # of a Hessian: below, the calls of a pass cost about as much
 MOST_WHOLE = 100  # coefficients with zeros or bounds that are worked on as a whole
 MOST_PASSES = 60

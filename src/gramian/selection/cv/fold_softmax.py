@@ -1,8 +1,8 @@
 """Exact cross-validation of several classes: the model of all rows and of every training part, in the same products."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import NEAR, foretold, nearest
@@ -11,8 +11,6 @@ from gramian.solvers.smooth.newton import ENOUGH
 from gramian.solvers.smooth.newton_cg import Product
 from gramian.solvers.smooth.softmax_models import SoftmaxModels
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_PASSES = 60
 POINTS = 5  # of the path that a start is extrapolated from
 FORCING = 0.1  # part of a gradient that a step may leave
@@ -136,7 +134,7 @@ class _Path:
 
     def _steps(
         self, live: Ints, g: Floats, z: Floats, energy: Floats, value: Floats, solve: Product
-    ) -> tuple[Floats, NDArray[np.bool_]]:
+    ) -> tuple[Floats, Bools]:
         """Newton steps with the Hessian where they begin, and which end, as the gradient there says, at an optimum."""
         x, linear, neglected = np.zeros_like(g), g, np.zeros_like(g)
         near = np.zeros(len(g), dtype=bool)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import SoftKink
 from gramian.objective.problem import Problem
@@ -14,8 +14,6 @@ from gramian.solvers.smooth.landmark_problem import part_of
 from gramian.solvers.smooth.newton import solve_spd
 from gramian.solvers.solve import fit_problem
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MOST_LEVERAGE = 1.0 - 1e-6
 FIRST, SPREAD = 32, 16  # rows that are refitted in truth at least: those that move most, and some of the others
 SMALL = 0.05  # an error, over the standard error of the mean, that is small
@@ -60,7 +58,7 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
     return np.concatenate(problem.rows.sum(of_block))
 
 
-def some_without_each(problem: Problem, theta: Floats, index: NDArray[np.int64]) -> Floats:
+def some_without_each(problem: Problem, theta: Floats, index: Ints) -> Floats:
     """The same of some rows, whose curvature stands for that of all."""
     alone = part_of(problem, index, alone=True)
     if isinstance(alone.loss, PiecewiseLinear):

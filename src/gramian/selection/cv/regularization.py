@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear, Scaled
 from gramian.objective.losses.classification import MultiHinge, RootHinge
 from gramian.objective.losses.regression import Huber, Power, StudentT
@@ -26,7 +26,6 @@ from gramian.selection.cv.splits import Plan, fold_weights, plan
 from gramian.solvers.smooth.softmax_models import stackable
 from gramian.solvers.solve import Fit, fit_problem
 
-Floats = NDArray[np.float64]
 ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
 FOLD_TOL = 1e-7
 SMOOTH_REACH = 1e-6
@@ -267,7 +266,7 @@ class AlphaSearch:
             return (RoughFoldNewton if self.roughly else FoldNewton)(problem, self.plans)
         return None
 
-    def _alone(self, number: int, index: NDArray[np.int64], alpha: float) -> Fit:
+    def _alone(self, number: int, index: Ints, alpha: float) -> Fit:
         """One model by itself."""
         problem = self.problem_factories[number](taken(self.rows, index)).with_alpha(alpha)
         return fit_problem(problem, solver=self.solver, max_iter=self.max_iter, tol=FOLD_TOL, warn=False)
@@ -330,7 +329,7 @@ def validation(judge: Problem, fit: Fit) -> float:
     return mean if fit.scale is None or not isinstance(loss, Huber) else fit.scale * (1.0 + mean)
 
 
-def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _splits(each: Plan, n: int) -> list[tuple[Ints, Ints]]:
     if each.leave_one_out:
         everyone = np.arange(n)
         return [(np.delete(everyone, i), everyone[i : i + 1]) for i in range(n)]
@@ -341,12 +340,12 @@ def _splits(each: Plan, n: int) -> list[tuple[NDArray[np.int64], NDArray[np.int6
     ]
 
 
-def splits_of(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def splits_of(cv: Any, rows: Rows) -> list[tuple[Ints, Ints]]:
     """Rows to train on and to test on, of every split."""
     return [pair for each in plan(cv, rows) for pair in _splits(each, rows.n)]
 
 
-def taken(rows: Rows, index: NDArray[np.int64]) -> Rows:
+def taken(rows: Rows, index: Ints) -> Rows:
     """Some of the rows: in memory, or made when they are used as these are."""
     if isinstance(rows, MemoryRows) or rows.basis is not None:
         return rows.taken(index)  # type: ignore[attr-defined]

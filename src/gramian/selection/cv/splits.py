@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import CountedFolds, Folds, LabelledFolds, Rows
 
 T = TypeVar("T")
-Bools = NDArray[np.bool_]
 MOST_ATOMS = 64
 FEW = 5  # the usual number of folds, which fewer rows than that make smaller
 
@@ -99,7 +99,7 @@ def plan(cv: Any, rows: Rows) -> list[Plan]:
     return _plan_of_pairs(_pairs(cv, rows), rows.n)
 
 
-def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _pairs(cv: Any, rows: Rows) -> list[tuple[Ints, Ints]]:
     if hasattr(cv, "split"):
         y = rows.collect().y
         pairs = list(cv.split(np.empty((rows.n, 1)), None if y is None else y[:, 0] if y.shape[1] == 1 else y))
@@ -128,7 +128,7 @@ def _pairs(cv: Any, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int6
     return found
 
 
-def _plan_of_pairs(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int) -> list[Plan]:
+def _plan_of_pairs(pairs: list[tuple[Ints, Ints]], n: int) -> list[Plan]:
     labels = _partition(pairs, n)
     if labels is not None:
         eye = np.eye(len(pairs), dtype=bool)
@@ -147,7 +147,7 @@ def _plan_of_pairs(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: 
     return [Plan(LabelledFolds(labels), patterns.T == 1, patterns.T == 2)]
 
 
-def _partition(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int) -> NDArray[np.int64] | None:
+def _partition(pairs: list[tuple[Ints, Ints]], n: int) -> Ints | None:
     """The fold of every row, if the test parts are disjoint, cover all rows, and the rest is what is trained on."""
     if sum(len(test) for _, test in pairs) != n or any(len(train) + len(test) != n for train, test in pairs):
         return None
@@ -164,7 +164,7 @@ def _partition(pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n: int)
     return labels
 
 
-def fold_weights(plans: list[Plan], rows: Rows) -> NDArray[np.float64] | None:
+def fold_weights(plans: list[Plan], rows: Rows) -> Floats | None:
     """What each fold counts: with leave-one-out its row's weight (zero: neither used nor judged), else the same."""
     if not plans[0].leave_one_out:
         return None

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.special import betainc
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Array, Floats
 from gramian.metrics.registry import METRICS
 from gramian.selection.evaluation.nested import Evaluation, Score, evaluate, ratio_of
-from gramian.selection.evaluation.sample import Array, Floats, check_model, read, seed_of
+from gramian.selection.evaluation.sample import check_model, read, seed_of
 from gramian.selection.evaluation.scoring import ALIASES, check_level, fold_mean
 from gramian.selection.evaluation.trials import splits
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.noise import noise_rate, noise_variance
-from gramian.selection.evaluation.sample import Array, Floats, check_model, read, seed_of
+from gramian.selection.evaluation.sample import check_model, read, seed_of
 from gramian.selection.evaluation.training_sets import PARTS, Predictions
 
 LOSSES = ("squared", "zero_one")

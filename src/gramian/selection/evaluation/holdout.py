@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.types import Array
 from gramian.selection.evaluation.leaks import leaked_rows
 from gramian.selection.evaluation.nested import Pooled
-from gramian.selection.evaluation.sample import Array, Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
 from gramian.selection.evaluation.scoring import check_level, judges
 from gramian.selection.evaluation.trials import predicted
 

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Array, Floats, Ints
 from gramian.selection.evaluation.choices import text_of
-from gramian.selection.evaluation.sample import Array, Floats, Ints, Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
 from gramian.selection.evaluation.scoring import Scorer, judge
 from gramian.selection.evaluation.trials import fitted, predicted, splits
 

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
-from gramian.selection.evaluation.sample import Array, Floats, Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
 from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, judges
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 

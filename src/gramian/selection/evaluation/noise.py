@@ -4,13 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from gramian._core.types import Floats, Ints
 from gramian.selection.evaluation.sample import Sample
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REPEATED = 20  # degrees of freedom from which rows with equal features are enough alone
 MOST_CENTRES = 5000

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian.selection.evaluation.sample import Array, Floats
+from gramian._core.types import Array, Floats
 
 LOWEST = -1e300  # the score of a class that the model has not seen
 

@@ -7,16 +7,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import column_or_1d
 
+from gramian._core.types import Array, Floats, Ints
 from gramian.rows import Rows, scan
 from gramian.statistics import Moments, Triangle
-
-Array = NDArray[Any]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from gramian._core.types import Array, Floats
 from gramian.metrics.definition import Metric
 from gramian.metrics.registry import metric
-from gramian.selection.evaluation.sample import Array, Floats, Sample
+from gramian.selection.evaluation.sample import Sample
 
 ALIASES = {"error_rate": "zero_one"}
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from gramian.selection.evaluation.sample import Array, Floats, Ints, Sample, read
+from gramian._core.types import Array, Bools, Floats, Ints
+from gramian.selection.evaluation.sample import Sample, read
 from gramian.selection.evaluation.trials import fitted, predicted, refuse_rare
 
 PARTS = 5  # of the rows: one is tested, two and two are trained on
@@ -24,7 +24,7 @@ class Predictions:
         self.generator = np.random.default_rng(seed)
         self.sizes: list[int] = []
         self.values: Array
-        self.there: NDArray[np.bool_]
+        self.there: Bools
 
     def _room(self, groups: int, models: int) -> None:
         self.values = np.zeros((groups, models, *self.sample.y.shape))

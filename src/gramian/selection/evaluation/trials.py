@@ -15,9 +15,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from gramian._core.types import Array, Ints
 from gramian.selection.cv.splits import KFold
 from gramian.selection.evaluation.ranking import ranking_scores, with_all_classes
-from gramian.selection.evaluation.sample import Array, Ints, Sample
+from gramian.selection.evaluation.sample import Sample
 
 Pairs = list[tuple[Ints, Ints]]
 MOST_ALONE = 20_000  # rows of a leave-one-out: their splits take n² numbers

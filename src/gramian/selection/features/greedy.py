@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.cv.scores import scores_of
 from gramian.selection.cv.splits import Plan, fold_weights, plan
@@ -23,9 +24,6 @@ from gramian.selection.features.sweep import Backward, Forward, products
 from gramian.statistics import Moments, Triangle
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 DIRECTIONS = ("forward", "backward")
 
 

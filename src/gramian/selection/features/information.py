@@ -12,10 +12,9 @@ from scipy.special import ndtri
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.utils import check_consistent_length
 
+from gramian._core.types import Floats, Ints
 from gramian.rows import Rows
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 FEW = 20  # distinct integers up to which a column of integers is taken for labels
 
 

@@ -8,12 +8,9 @@ dearest first: large branches come with high bounds, and the first descent is ba
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import interpreted, njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
 
 FEW_COLUMNS = 6  # whose subsets are so few that nothing is compiled for them
 ORDERED = 10  # nodes with as many free columns are ordered anew; below, it costs more than it saves

@@ -8,12 +8,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from gramian._core import deadline
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Rows
 from gramian.selection.cv.splits import Plan, fold_weights
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 ROUNDING = 1e-9  # share of the mean-only loss below which differences are none: what iterative fits may leave
 

@@ -5,7 +5,6 @@ from math import comb
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import FoldMoments
 from gramian.selection.cv.scores import scores_of
@@ -25,10 +25,6 @@ from gramian.solvers.least_squares.factor import Factor, factor_of_quadratic, qu
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 MOST_COLUMNS = 30
 LIFT = 3e-7  # of the diagonal of the triangle: its square is below what makes a column dependent

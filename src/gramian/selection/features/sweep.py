@@ -14,14 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
 from gramian._core.numerics.float_range import NOTHING, magnitude
+from gramian._core.types import Bools, Floats, Ints
 from gramian.statistics import Moments
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 DEPENDENT = 1e-12  # a pivot below this share of its diagonal: the column adds nothing to those in the model
 ROUNDING = 1e-13  # differences of losses below this share of the mean-only loss are none

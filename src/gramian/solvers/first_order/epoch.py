@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Block, MemoryRows
 from gramian.solvers.first_order.minibatch import compiled_loss, move_all, run_batches
 from gramian.solvers.first_order.step_sizes import is_whole, land, stiffness
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 STAGE_CELLS = 2**18  # numbers gathered at once for the compiled loop
 MOST_CELLS = 2**22  # in one batch of the compiled loop; larger ones go through the passes of the problem
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
 from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.step_sizes import (
@@ -19,7 +19,6 @@ from gramian.solvers.first_order.step_sizes import (
     spread,
 )
 
-Floats = NDArray[np.float64]
 RULES = ("line_search", "bold_driver")
 GROW, SHRINK = 1.1, 0.5  # of the bold driver
 FIRST = 0.1  # its first step

@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.classification import Logistic, SquaredHinge
 from gramian.objective.losses.regression import Huber, Poisson, Squared
 
-Floats = NDArray[np.float64]
 PLAIN, MOMENTUM, ADAGRAD, RMSPROP, ADAM = range(5)
 KINKED, SQUARED, LOGISTIC, POISSON, SQUARED_HINGE, HUBER = range(6)
 KEPT = 0.9  # share of the mean square of the gradient that RMSProp keeps from step to step

@@ -5,15 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.rows import Block
 from gramian.solvers.base import Solver, State
 
-Floats = NDArray[np.float64]
 MOST_VISITS = 100.0  # of a row in a sweep: larger weights are all made smaller
 NOT_SEPARABLE = "The classes are probably not separable: the point of fewest mistakes is kept."
 

@@ -9,12 +9,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem, Sums, joint_scale
 from gramian.rows import Block
 
-Floats = NDArray[np.float64]
 CHANGE = "change of the objective"
 
 

@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
 from gramian.solvers.base import Solver, State
@@ -20,7 +20,6 @@ from gramian.solvers.first_order.step_sizes import (
     spread,
 )
 
-Floats = NDArray[np.float64]
 Rate = float | str | tuple[float, float] | Callable[[int], float]
 RULES = ("plain", "momentum", "adagrad", "rmsprop", "adam")
 WINDOW = 5  # epochs over which the change of a kinked objective is measured

@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.rows import single_threaded_blas
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Ints
 MAX_ITERATIONS = 100
 COMPLEMENTARITY = 1e-15  # of the scale of c, at which it ends
 TO_BOUNDARY = 0.995  # share of the longest step

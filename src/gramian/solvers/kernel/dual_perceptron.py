@@ -4,17 +4,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
 from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.perceptron import MOST_VISITS, NOT_SEPARABLE
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Ints
 MEMORY = 2**30  # bytes for rows of the kernel matrix
 LEAST_ROWS = 256  # rows that are always kept
 AHEAD = 64  # rows on the wrong side that are computed together

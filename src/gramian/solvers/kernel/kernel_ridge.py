@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.half_matrix import upper_times
 
-Floats = NDArray[np.float64]
 NOTHING = 1e-12  # of the largest eigenvalue: below it a direction is rounding
 CONVERGED = 1e-14  # of the right side: conjugate gradients end here
 TRIAL = 12  # steps of them after which the rest is foreseen

@@ -3,19 +3,17 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import rbf_single
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints, Singles
 from gramian.kernels.numerics.sums import MAX_COLUMNS, gaussian_sums_among
 from gramian.kernels.vectors.stationary import RBF
 from gramian.rows import parallel_map
 from gramian.solvers.kernel.smo_steps import LANES
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Index = NDArray[np.int64]
+Index = Ints
 MEMORY = 3 * 2**30  # bytes for kernel rows
 FEW = 2000
 LEAST_ROWS = 4096  # rows that are always kept: a working set

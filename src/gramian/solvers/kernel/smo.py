@@ -5,16 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.solvers.kernel.box_interior import interior_point
 from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
 from gramian.solvers.kernel.smo_steps import solved_small
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Ints
 WORKING, WARM = 4096, 2048  # variables solved for at once; from the answer of a neighbouring problem
 MOST_INNER = 100_000
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.0)  # of a function that is not finished

@@ -2,11 +2,10 @@
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.solvers.lapack import times_reflectors, tridiagonalize
 
-Floats = NDArray[np.float64]
 ROUNDING = 1e-13  # of the norm of the tridiagonal matrix: beside it a smaller λ may leave it indefinite
 
 

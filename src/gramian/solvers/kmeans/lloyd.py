@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from gramian._core import deadline
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints, Singles
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.kmeans.assignment import FAR, GROUP, assign_all, reassign
 from gramian.solvers.kmeans.cluster_sums import add_all, between_centers, lower_to_center, own_squares, update_moved
 from gramian.solvers.kmeans.points import ScaledPoints
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
 MAX_TASKS, MIN_TASK_ROWS, ROWS_PER_CENTER = 32, 4096, 32
 MAX_CHANGED_SHARE = 0.25  # of the rows with a new label, above which the sums are recomputed
@@ -109,8 +109,8 @@ class _LloydState:
     C: Floats
     parts: list[tuple[int, int]]
     label: Labels
-    upper: NDArray[np.float32]
-    lower: NDArray[np.float32]
+    upper: Singles
+    lower: Singles
     movements: Floats | None = None  # of the centres since the last assignment
     recompute_sums: bool = True  # in the next assignment, instead of updated
     pivot: Floats = field(default_factory=lambda: np.empty((0, 0)))
@@ -223,7 +223,7 @@ class _LloydState:
                 self.T += sums[1]
         return sum(count for count, _ in results)
 
-    def _center_distances(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _center_distances(self) -> tuple[Singles, Singles]:
         """Distances between centres, and half of that to the nearest; zeros where there are too many centres."""
         k = len(self.C)
         between = np.zeros((k, k), dtype=np.float32)
@@ -273,7 +273,7 @@ class _LloydState:
         displacement = new - self.C
         self.movements, self.C = np.sqrt((displacement * displacement).sum(axis=1)), new
 
-    def _move_empty(self, new: Floats, empty: NDArray[np.int64]) -> None:
+    def _move_empty(self, new: Floats, empty: Ints) -> None:
         """Centres without rows to the rows farthest from all centres, the lowest of equals; without one they stay."""
         p, squares = self.points, self.squares()
         if len(self.weight):

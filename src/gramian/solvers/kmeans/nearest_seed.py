@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints, Singles
 from gramian.rows import parallel_map, thread_count
 from gramian.solvers.kmeans.assignment import GROUP, LANES, fill_tile
 from gramian.solvers.kmeans.cluster_sums import squared_distance
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Ints
 PANEL_ROWS = 2048  # rows of which one sum is kept, by which a row is drawn without a pass over all
 MIN_TASK_PANELS = 4  # for one thread
 
@@ -23,17 +23,17 @@ MIN_TASK_PANELS = 4  # for one thread
 class NearestSeed:
     """Rows of Z, the seeds, squared distances to the nearest of the known seeds, and their sums by panels."""
 
-    Z: NDArray[np.float32]
+    Z: Singles
     weight: Floats
     weights: float
-    seeds: NDArray[np.float32]
-    squares: NDArray[np.float32]
+    seeds: Singles
+    squares: Singles
     owner: NDArray[np.int32]  # number of the nearest seed
     sums: Floats  # of weight · squares
     n_known: int = 0
 
     @classmethod
-    def on(cls, Z: NDArray[np.float32], weight: Floats, k: int) -> "NearestSeed":
+    def on(cls, Z: Singles, weight: Floats, k: int) -> "NearestSeed":
         n = len(Z)
         sums = np.add.reduceat(weight if len(weight) else np.ones(n), np.arange(0, n, PANEL_ROWS))
         seeds, one = np.zeros((k, Z.shape[1]), dtype=np.float32), np.ones(n, dtype=np.float32)
@@ -58,7 +58,7 @@ class NearestSeed:
     def rows_of(self, ends: tuple[int, int]) -> tuple[int, int]:
         return ends[0] * PANEL_ROWS, min(ends[1] * PANEL_ROWS, len(self.squares))
 
-    def gains(self, new: NDArray[np.float32]) -> Floats:
+    def gains(self, new: Singles) -> Floats:
         """By how much each of the new seeds would lower the sum."""
         if self._is_small(new):
             decrease = np.maximum(self.squares[:, None] - self._squared_distances(new), 0.0)
@@ -100,10 +100,10 @@ class NearestSeed:
             parallel_map(lambda t: _update_nearest(*arguments, self.squares, self.owner, self.sums, *t), self.parts())
             self.n_known = count
 
-    def _is_small(self, new: NDArray[np.float32]) -> bool:
+    def _is_small(self, new: Singles) -> bool:
         return is_small(self.Z.size * len(new))
 
-    def _squared_distances(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _squared_distances(self, new: Singles) -> Singles:
         """Squared distances of all rows to some seeds."""
         deviation = self.Z[:, None] - new
         deviation *= deviation
@@ -115,7 +115,7 @@ class NearestSeed:
         squares = self.squares[rows]
         return np.asarray(np.minimum((deviation * deviation).sum(axis=2).min(axis=1), squares) / squares)
 
-    def _skip_limits(self, new: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _skip_limits(self, new: Singles) -> Singles:
         """A quarter of the squared distance from each known seed to the nearest new one, rounded down."""
         if not self.n_known:
             return np.full(1, -1.0, dtype=np.float32)
@@ -139,7 +139,7 @@ def draw_rows(squares: Any, weight: Floats, sums: Floats, count: int, rng: np.ra
     return rows
 
 
-def _padded_to_groups(new: NDArray[np.float32]) -> NDArray[np.float32]:
+def _padded_to_groups(new: Singles) -> Singles:
     """Seeds padded to a multiple of four by the last one."""
     return new[np.minimum(np.arange(-(-len(new) // GROUP) * GROUP), len(new) - 1)]
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Singles
 from gramian.rows import parallel_map
 
-Floats = NDArray[np.float64]
 PANEL_SIZE = 1 << 18  # numbers that a thread reads at once
 
 
@@ -23,7 +23,7 @@ class ScaledPoints:
     """
 
     X: NDArray[Any]
-    Z: NDArray[np.float32]
+    Z: Singles
     origin: Floats
     scale: float
 

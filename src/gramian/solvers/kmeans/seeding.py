@@ -4,16 +4,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.kmeans.cluster_sums import lower_to_center
 from gramian.solvers.kmeans.lloyd import lloyd, own_squared_distances
 from gramian.solvers.kmeans.nearest_seed import NearestSeed, draw_rows, gains_in_double
 from gramian.solvers.kmeans.points import ScaledPoints
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Ints
 MIN_SAMPLE, SAMPLE_PER_CENTER = 2**14, 64  # rows on which candidates are compared
 MAX_PENDING = 8  # seeds that the distances of all rows do not include yet
 MIN_REMAINING_SHARE = 0.6  # of the sum since the last update of all rows, below which they are updated

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.factor import (
@@ -31,9 +31,6 @@ from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
 from gramian.warnings import ConvergenceWarning, warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REFINABLE = 1e6  # condition number up to which refinement on a Cholesky factor converges at once
 CLEAR_RESIDUAL = 1e-3  # share of yᵀy below which a residual computed by subtraction has lost three digits
@@ -72,7 +69,7 @@ class QuadraticPenalty:
             root[:, q.constant] = 0.0
         return np.clip(root, -LARGEST, LARGEST)
 
-    def fill(self, constant: NDArray[np.bool_], coef: Floats) -> Floats:
+    def fill(self, constant: Bools, coef: Floats) -> Floats:
         """Coefficients (…, d, t) with those of constant columns where a matrix is least, given the others, or 0."""
         if self.matrix is None or not constant.any():
             return coef

@@ -13,10 +13,9 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from gramian._core.numerics.float_range import NOTHING, magnitude
+from gramian._core.types import Bools, Floats, Ints
 from gramian.statistics import Moments, Triangle
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 EPS = float(np.finfo(np.float64).eps)
 
 MOMENTS_CARRY = 500.0  # condition number of the scaled columns up to which squaring leaves ten digits
@@ -49,7 +48,7 @@ class Factor:
     rest: Floats
     x: Ints
     y: Ints
-    constant: NDArray[np.bool_]
+    constant: Bools
     mean: NDArray[Any]
     weight: float
     tolerance: float
@@ -227,7 +226,7 @@ class Quadratic:
     yy: Floats
     x: Ints
     y: Ints
-    constant: NDArray[np.bool_]
+    constant: Bools
     mean: Floats
     weight: float
     noise: float
@@ -284,7 +283,7 @@ def factor_of_quadratic(q: Quadratic) -> Factor:
     )
 
 
-def root_of(G: Floats, B: Floats, constant: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def root_of(G: Floats, B: Floats, constant: Bools) -> tuple[Floats, Floats]:
     """R with RᵀR = G and C with RᵀC = B, zero in the columns that do not vary."""
     d = len(G)
     keep = np.flatnonzero(~constant)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import Solution
@@ -21,7 +21,6 @@ from gramian.solvers.least_squares.factor import Quadratic, quadratic, root_of
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 
-Floats = NDArray[np.float64]
 MOST_GRAM = 3000  # landmarks up to which the moments of all rows cost no more than iterating
 SAMPLE = 20  # rows for each landmark that a preconditioner is made of
 TOLERANCE = 1e-8

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows
 from gramian.solvers.least_squares.closed_form import QuadraticPenalty
 from gramian.solvers.least_squares.factor import EPS, Quadratic, quadratic
 from gramian.statistics import Moments
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 LEAST_SQUARE = 1e-300  # squared errors that are all below it have lost their digits
 FAR = 1e2  # times the largest variation about the mean: the squares of a mean that cost digits
 LIKE = 2.0**8  # penalties of the scaled columns within this ratio: plain eigenvectors are as accurate

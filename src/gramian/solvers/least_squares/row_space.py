@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import TOLERANCE, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import EPS
 
-Floats = NDArray[np.float64]
 MOST_COVARIANCE_CELLS = 20_000_000  # numbers of a covariance factor worth keeping
 MOST_PRIMAL_COLUMNS = 1000  # up to which a badly scaled problem is solved again for all columns
 MOST_EXPONENT = 400  # binary, of numbers whose products and sums of squares are far from the ends of float64

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
 from gramian.solvers.base import Solver, State, run
@@ -13,7 +13,6 @@ from gramian.solvers.nonsmooth.interior_point import InteriorPoint, dual_value, 
 from gramian.solvers.nonsmooth.smoothed_newton import SmoothedNewton
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
 
-Floats = NDArray[np.float64]
 SAMPLE = 20_000  # rows that tell roughly where the optimum is
 LEAST_TOL = 1e-14
 MOST_KEPT = 100_000_000  # numbers of features

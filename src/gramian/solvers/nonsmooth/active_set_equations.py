@@ -1,9 +1,9 @@
 """Losses with a kink: the optimum whose active set is known, as the solution of linear equations."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 ROUNDS = 4
 ON_KINK = 1e-6  # distance from the kink, over the mean distance, of rows that are taken to be on it
 SLACK = 1e-9

@@ -2,13 +2,12 @@
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Block
 from gramian.solvers.nonsmooth.interior_point import Kinks
 
-Floats = NDArray[np.float64]
 ROUNDS = 12
 SLACK = 1e-9
 LARGE = 1000  # equations, beyond which singular values cost too much
@@ -16,7 +15,7 @@ LARGE = 1000  # equations, beyond which singular values cost too much
 
 def cross_over(
     problem: Problem, kinks: Kinks, s: Floats, below: Floats, above: Floats
-) -> tuple[Floats, Floats, Floats, NDArray[np.int64]] | None:
+) -> tuple[Floats, Floats, Floats, Ints] | None:
     """θ, the predictions, the slopes and the rows on their kink of the exact optimum; None where no corner is near.
 
     Rows on their kink are equations, all others have the slope of their side: a linear system for θ and the slopes of
@@ -77,7 +76,7 @@ def _solved(A: Floats, right: Floats) -> Floats:
         return np.full(len(A), np.nan)
 
 
-def _rows_of(problem: Problem, kinks: Kinks, wanted: NDArray[np.int64], n: int) -> Floats:
+def _rows_of(problem: Problem, kinks: Kinks, wanted: Ints, n: int) -> Floats:
     """The standard rows of some numbers; beyond n, those of the coefficients that are penalised by absolute value."""
     rows = wanted[wanted < n]
 

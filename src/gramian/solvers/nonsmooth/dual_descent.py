@@ -5,15 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem, is_ridge
 from gramian.solvers.base import Solver, State
 from gramian.solvers.nonsmooth.interior_point import Kinks, balanced, dual_value
 
-Floats = NDArray[np.float64]
 SWEEPS = 10  # over the rows, between two looks at the gap
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import Block
@@ -14,7 +14,6 @@ from gramian.solvers.duality import FEASIBLE, feasible_slopes
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
 
-Floats = NDArray[np.float64]
 NEAR = 0.9995  # how much of the way to the wall a step may go
 
 
@@ -29,7 +28,7 @@ class Kinks:
     low: Floats
     high: Floats
     share: Floats
-    penalised: NDArray[np.int64]
+    penalised: Ints
     linear: Floats  # (p,): what rows that are not here pull at θ
 
     @classmethod

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
@@ -17,7 +17,6 @@ from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
 from gramian.solvers.smooth.newton_cg import conjugate_gradients
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
 MAX_DENSE = 3000  # numbers in θ up to which the Hessian is formed
 FORCING = 1e-6

@@ -5,17 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.solvers.base import Solver, State
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.nonsmooth.interior_point import Kinks
 from gramian.solvers.row_products import RowProducts
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Problem, joint_scale
 from gramian.solvers.base import Solver, State
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
 
-Floats = NDArray[np.float64]
 MAX_DENSE = 2000  # numbers in θ whose Hessian is formed
 MAX_NEWTON_STEPS = 60  # of one multiplier update
 IDLE_STEPS = 3  # that lower the value by rounding only

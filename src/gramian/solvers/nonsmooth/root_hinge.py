@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.classification import Hinge, RootHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
@@ -13,8 +13,6 @@ from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual, penalty_value
 from gramian.solvers.row_products import RowProducts
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

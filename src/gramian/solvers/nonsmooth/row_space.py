@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem, is_ridge
@@ -13,8 +13,6 @@ from gramian.solvers.base import Solver, State, run
 from gramian.solvers.least_squares.row_space import project_to_row_space
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks, dual_value
 from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.solvers.base import Solver, State, run
@@ -13,7 +13,6 @@ from gramian.solvers.nonsmooth.interior_point import Kinks, unmet
 from gramian.solvers.smooth.landmark_problem import SAMPLE, part_of
 from gramian.solvers.smooth.newton import solve_spd
 
-Floats = NDArray[np.float64]
 FIRST_SHARE = 0.2  # of the rows, nearest to their kink, that are curved at first
 NARROWER = 4.0
 LEAST_WIDTH = 1e-7  # of a kink, over the mean distance from it

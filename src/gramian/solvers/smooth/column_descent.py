@@ -5,16 +5,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import MemoryRows
 from gramian.solvers.base import Solver, State, run
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 
-Floats = NDArray[np.float64]
 LEAST_WORK = 200
 MOST_TOGETHER = 1000  # coefficients of several outputs whose Hessian is formed
 MOST_WORK = 1e11  # and multiplications for it
@@ -158,7 +157,7 @@ class ColumnDescent(Solver):
         return p[:, k] * (1.0 - p[:, k])
 
     @staticmethod
-    def _working_set(problem: Problem, c: Floats, left: Floats) -> NDArray[np.int64]:
+    def _working_set(problem: Problem, c: Floats, left: Floats) -> Ints:
         active = c != 0
         room = max(LEAST_WORK, int(active.sum()))
         waiting = np.flatnonzero(~active & (left > 0))

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums
 from gramian.rows import Block
@@ -15,7 +15,6 @@ from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
 from gramian.solvers.smooth.proximal_newton import model_step
 
-Floats = NDArray[np.float64]
 COLLAPSED = 1e-10  # width of a bracket, in units of the scale, that holds no root
 LEAST_SHARE = 0.01  # of a scale that the next one has
 RAISED = 1e-12  # of the diagonal: what rounding leaves of it where the scale is eliminated

@@ -3,19 +3,18 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 
-Floats = NDArray[np.float64]
 RAISED = 1e-9
 
 
 def group_step(problem: Problem, H: Floats, g: Floats, theta: Floats, enough: float, sweeps: int) -> Floats:
     """argmin over δ of gᵀδ + ½ δᵀHδ + Σ cost ‖θ + δ‖ over the groups, flattened over the outputs."""
     H = H + RAISED * float(np.diagonal(H).mean()) * np.eye(len(H))  # where H is singular a group has no minimum
-    blocks: list[tuple[NDArray[np.int64], float]] = []
+    blocks: list[tuple[Ints, float]] = []
     for k in range(problem.m):
         blocks += [(members + k * problem.p, cost) for members, cost in problem.groups]
         if problem.intercept:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Point, Problem, Sums
 from gramian.rows import Block, Rows, workspace
 
-Floats = NDArray[np.float64]
 SAMPLE = 20  # rows for each landmark that a curvature is estimated from
 
 
@@ -123,7 +122,7 @@ class LandmarkProblem(Problem):
         return np.asarray(sl.solve_triangular(self.R, B, trans="T", check_finite=False))
 
 
-def part_of(problem: Problem, index: NDArray[np.int64], *, alone: bool = False) -> Problem:
+def part_of(problem: Problem, index: Ints, *, alone: bool = False) -> Problem:
     """The problem on some rows, in the same coordinates; their weights over those of all rows, or of themselves."""
     rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
     some, columns = rows.taken(index), problem.columns

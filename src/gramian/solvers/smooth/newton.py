@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem, smooth
 from gramian.solvers.base import Solver, State
 
-Floats = NDArray[np.float64]
 HALVINGS = 40
 ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 ROUNDING = 4e-16

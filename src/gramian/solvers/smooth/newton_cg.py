@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.classification import SoftMargin, Softmax
 from gramian.objective.problem import Point, Problem, smooth
 from gramian.rows import Block
@@ -16,7 +16,6 @@ from gramian.solvers.base import Solver, State
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
 from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
 
-Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
 WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian

@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.regression import StudentT
 from gramian.objective.problem import Problem, joint_scale, least_scale
 from gramian.rows import MemoryRows
 from gramian.solvers.row_products import RowProducts
 
-Floats = NDArray[np.float64]
 SMALLEST_SHARE = 1e-12  # of the range of the target: a scale that is rounding
 MAX_COUNTED_ENTRIES = 1e7  # of the design, that independent rows are sought in
 INDEPENDENT = 1e-8  # of a row, that is left beside the others

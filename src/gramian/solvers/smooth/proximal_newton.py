@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import compiled_later, njit
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Point, Problem, joint_scale
 from gramian.rows import single_threaded_blas
 from gramian.solvers.base import Solver, State
@@ -16,7 +16,6 @@ from gramian.solvers.smooth.group_descent import group_step
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
 
-Floats = NDArray[np.float64]
 MOST_SWEEPS = 5000
 MAX_PLAIN = 20  # coefficients of a model that is first minimised without compiled loops
 MAX_ELIMINATED = 100  # coefficients of a system that compiled loops solve about as fast as LAPACK
@@ -67,7 +66,7 @@ class ProximalNewton(Solver):
 
 
 def model_step(
-    problem: Problem, H: Floats, g: Floats, theta: Floats, enough: float, index: NDArray[np.int64] | None = None
+    problem: Problem, H: Floats, g: Floats, theta: Floats, enough: float, index: Ints | None = None
 ) -> Floats:
     """argmin over δ of gᵀδ + ½ δᵀHδ + rough(θ + δ), to a residual of `enough`.
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.regression import Power, StudentT
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
@@ -13,7 +13,6 @@ from gramian.solvers.base import Solver, State
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
 from gramian.solvers.smooth.proximal_newton import model_step
 
-Floats = NDArray[np.float64]
 SLOW, PATIENCE = 1e-9, 30  # a relative decrease that is hardly one, and how many of them in a row are a stall
 
 

@@ -3,16 +3,15 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from gramian._core.types import Floats
 from gramian.objective.losses.classification import Logistic, Softmax
 from gramian.objective.losses.regression import Poisson
 from gramian.objective.problem import Problem
 from gramian.rows import Block
 from gramian.solvers.base import Outcome
 
-Floats = NDArray[np.float64]
 MAX_PENALTY_COLUMNS = 500  # of a Tikhonov matrix whose null space is sought
 LATE, FEW_CELLS = 10, 20_000  # iteration that few fits with an optimum come to, and numbers looked through then
 ENDS = -np.inf, np.inf

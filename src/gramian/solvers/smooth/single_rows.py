@@ -6,15 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats, Singles
 from gramian.objective.problem import Point, Problem
 from gramian.rows import MemoryRows, parallel_map
 from gramian.rows.reduce import add
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 MIN_CELLS, MAX_CELLS = 2**17, 2**25  # numbers in a table that is copied: a pass takes longer than what starts it
 LEAF_CELLS = 3 * 2**18  # numbers of the copy that a thread works on at once
 COPIED_CELLS = 2**15  # numbers converted at once

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints, Singles
 from gramian.objective.losses.classification import Softmax
 from gramian.objective.problem import Problem, smooth
 from gramian.rows import MemoryRows, parallel_map
@@ -15,9 +15,6 @@ from gramian.rows.labels import CodedRows
 from gramian.solvers.smooth.newton_cg import preconditioner
 from gramian.solvers.smooth.softmax_loops import gradient_sums, hessian_products, neglected_sums
 
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
-Ints = NDArray[np.int64]
 MOST_CELLS = 2e7  # numbers in the table: copies of it are kept, in both precisions
 MOST_JOINT = 1500  # coefficients whose Hessian of all rows is formed and factorised
 MOST_KEPT = 2**24  # numbers in the products of columns that are kept
@@ -143,7 +140,7 @@ class SoftmaxModels:
         square, slope = penalty(self.problem, theta)
         return value + square, g - self.targets[live] + slope
 
-    def keep(self, chosen: NDArray[np.bool_]) -> None:
+    def keep(self, chosen: Bools) -> None:
         """Go on with some of the models that the last gradients were of."""
         for panel in self.panels if not chosen.all() else []:
             panel.P = panel.P[chosen]

@@ -9,13 +9,10 @@ change, so a whole path costs little more than its last point.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
 from gramian._core.numerics.compiled import interpreted, njit
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
 
 DEPENDENT = 1e-11  # a pivot below this share of its diagonal: the column lies in the span of the active ones
 SINGULAR = 1e-15  # below this one, surely

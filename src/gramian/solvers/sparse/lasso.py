@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats, Ints
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.least_squares.factor import Quadratic
 from gramian.solvers.sparse.active_set import gram_path
 
-Floats = NDArray[np.float64]
 LARGEST = 1e300
 
 
@@ -44,7 +43,7 @@ def largest_alpha(q: Quadratic, shrinkage: Shrinkage) -> float:
     return largest
 
 
-def _free_correlations(q: Quadratic, target: int, penalised: NDArray[np.bool_]) -> Floats:
+def _free_correlations(q: Quadratic, target: int, penalised: Bools) -> Floats:
     """Xᵀ(residual of the unpenalised columns alone)."""
     free = np.flatnonzero(~penalised & ~q.constant)
     b = q.B[:, target]
@@ -54,9 +53,7 @@ def _free_correlations(q: Quadratic, target: int, penalised: NDArray[np.bool_]) 
     return b - q.G[:, free] @ inner
 
 
-def lasso_on_gram(
-    q: Quadratic, alphas: Floats, shrinkage: Shrinkage, most: int
-) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def lasso_on_gram(q: Quadratic, alphas: Floats, shrinkage: Shrinkage, most: int) -> tuple[Floats, Floats, Ints]:
     """Coefficients (A, d, t) in the given units, intercepts (A, t), and rounds (A,), negative as in `active_set`."""
     keep = np.flatnonzero(~q.constant)
     G = np.ascontiguousarray(q.G[np.ix_(keep, keep)]) / q.weight

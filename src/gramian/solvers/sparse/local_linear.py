@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.penalties import PenaltyTerms, Separable
 from gramian.objective.problem import Problem, joint_scale
 from gramian.solvers.base import Solver, State, run
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
 
-Floats = NDArray[np.float64]
 MAX_INNER_ITERATIONS = 1000
 LASSO_TOL, MIN_TOL = 1e-10, 1e-12  # of the first weighted problem, and of any
 

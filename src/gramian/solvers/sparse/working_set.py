@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.rows import parallel_map
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.sparse.active_set import ENDED, FAILED, by_coordinates, descended
 from gramian.solvers.sparse.lasso import gap_of
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 CHUNK = 2048  # columns a thread correlates at once
 MOST_EPOCHS, LEAST_EPOCHS, MOST_EPOCH_WORK = 10_000, 50, 2e9  # of coordinate descent, and its multiplications
 EPOCHS_PER_CHANGE = 20  # of coordinate descent, for each change of the active set that max_iter allows

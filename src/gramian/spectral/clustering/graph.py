@@ -5,15 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.named import kernel_of
 from gramian.rows import parallel_map, thread_count
 from gramian.spectral.embedding.classical import power_of_two
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 PANEL = 512  # rows of a piece of a product
 TREE_COLUMNS = 12  # up to which a k-d tree visits few of the rows

@@ -1,16 +1,13 @@
 """From eigenvectors to clusters: rows of the embedding by k-means, or by turning it until rows point along axes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.solvers.kmeans.lloyd import LloydResult, lloyd, nearest_centers
 from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import plus_plus
 from gramian.spectral.embedding.classical import power_of_two
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 ROUNDS = 300
 ROUNDING = 2.0**-36  # of the largest number of the embedding

@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.solvers.eigen import Eigen, Times, eigen, krylov
 from gramian.spectral.clustering.graph import Graph
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SMALL = 800  # rows up to which a matrix is factored whole
 WHOLE = 5000  # up to which it is where products do not lead to the end

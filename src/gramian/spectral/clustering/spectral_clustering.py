@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +15,7 @@ from gramian._core.fitted.cluster_labels import KnownRows, numbered
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
 from gramian.kernels.points import is_table
@@ -30,9 +30,6 @@ from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit
 from gramian.spectral.clustering.relaxation import Relaxation
 from gramian.spectral.pca.input import finite_numbers, taken
 from gramian.warnings import ConvergenceWarning, warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CUTS = ("normalized", "ratio")
 ASSIGNS = ("kmeans", "rounding")

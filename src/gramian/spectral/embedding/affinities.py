@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats
 from gramian.rows import parallel_map
 from gramian.spectral.embedding.classical import power_of_two
 
-Floats = NDArray[np.float64]
 REACH = 3.0  # neighbours that count, in units of the perplexity
 PANEL = 256
 STEPS = 200

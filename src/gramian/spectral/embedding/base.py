@@ -4,17 +4,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian.features.base import read
 from gramian.rows import Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
-
-Floats = NDArray[np.float64]
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):

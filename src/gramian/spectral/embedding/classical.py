@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.features.base import refuse_too_large
 from gramian.solvers.eigen import eigen, matrix_times
 from gramian.spectral.embedding.base import signs
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-12  # residual of eigenvectors, relative to the largest eigenvalue
 ROUGH = 1e-7  # that of the smallest eigenvalue, whose error is its square
 ROUNDING = 1e-12  # eigenvalues below this share of the largest are zero

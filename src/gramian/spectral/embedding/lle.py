@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.types import Floats, Ints
 from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -19,8 +19,6 @@ from gramian.spectral.embedding.base import Embedding, pointed
 from gramian.spectral.embedding.classical import power_of_two
 from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 DENSE = 1000  # rows up to which the whole matrix is reduced
 PANEL_CELLS = 2**21
 TOLERANCE = 1e-9

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.types import Floats
 from gramian._core.validation import choice, number, whole
 from gramian.features.base import refuse_too_large
 from gramian.kernels.numerics.distances import distances
@@ -24,7 +24,6 @@ from gramian.spectral.embedding.base import Embedding, turned
 from gramian.spectral.embedding.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
 METHODS = ("classical", "smacof")
 KINDS = ("euclidean", "precomputed")
 STARTS = ("classical", "random")

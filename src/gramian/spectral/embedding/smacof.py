@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from gramian._core import deadline
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats
 from gramian.rows import parallel_map
 
-Floats = NDArray[np.float64]
 PANEL = 128
 ROUNDING = 1e-15  # of the stress of no map at all
 MEMORY = 6  # steps that an extrapolation learns from

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.types import Floats
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.embedding.base import Embedding
 from gramian.spectral.embedding.classical import of_rows, power_of_two
 
-Floats = NDArray[np.float64]
 ENGINES = ("auto", "exact", "sklearn", "opentsne")
 STARTS = ("pca", "random")
 MOST_EXACT = 10_000  # rows up to which all pairs are cheaper than a tree

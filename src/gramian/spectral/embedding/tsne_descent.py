@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.spectral.embedding.tsne_gradient import Forces
 
-Floats = NDArray[np.float64]
 EARLY = 250  # steps with exaggerated similarities
 EVERY = 50  # steps between two looks at the divergence
 SLOW, FAST = 0.5, 0.9  # momentum before and after

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats, Ints
 from gramian.rows import parallel_map
 
-Floats = NDArray[np.float64]
 PANEL = 512
 SINGLE = np.float32
 
@@ -20,7 +19,7 @@ class Forces:
     """Of similarities P in a map: Kullback–Leibler divergence KL(P ‖ Q), q_ij = (1 + ‖y_i − y_j‖²)⁻¹ / Z."""
 
     P: sp.csr_matrix
-    rows: NDArray[np.int64]  # of the numbers of P
+    rows: Ints  # of the numbers of P
     certain: float  # Σ p log p
     compiled: tuple[Any, Any, Any]
 

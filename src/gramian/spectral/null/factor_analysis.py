@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 ITERATIONS = 20
 LEAST_NOISE = 1e-3  # of the variance of a column: less is a column that is a factor itself (Heywood)
 

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.spectral.null.tracy_widom import largest_of_noise, tail_curvature, tracy_widom
 
-Floats = NDArray[np.float64]
 CLEAR = 4.0  # scales of the Tracy–Widom law beyond the edge from which a value is none of noise: p about 1e-4
 DOUBT = 3.0  # standard errors of the median that it must differ by from the mean of what is left
 LEVEL = 0.05  # p-value below which a value does not count for the noise

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.spectral.null.factor_analysis import Factors, factors_of, factors_of_products
 from gramian.spectral.null.tracy_widom import tracy_widom
@@ -17,7 +17,6 @@ from gramian.spectral.pca.principal_axes import Principal
 if TYPE_CHECKING:
     from gramian.spectral.null.spectrum_test import SpectrumTest
 
-Floats = NDArray[np.float64]
 MOST_PERMUTED_CELLS = 200_000  # of a table whose columns are permuted; of larger ones sums of products are normal
 MOST_TABLES = 100
 EXCEEDANCES = 5  # tables with a larger eigenvalue that end the comparison (Besag and Clifford, 1991)

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Floats
 from gramian._core.validation import number, whole
 from gramian.rows import Rows, scan
 from gramian.selection.evaluation.sample import seed_of
@@ -18,7 +18,6 @@ from gramian.spectral.pca.input import without_target
 from gramian.spectral.pca.principal_axes import Principal, principal
 from gramian.statistics import Moments, Triangle
 
-Floats = NDArray[np.float64]
 SHOWN = 12  # eigenvalues in the text
 
 

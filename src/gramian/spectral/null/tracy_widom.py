@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
 
 NODES = 48
 END = 16.0  # the Airy function beyond is nothing beside what is before

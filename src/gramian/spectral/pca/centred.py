@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.features.spread import Spread, spread_of
 from gramian.rows import Block, Rows, workspace
 
 if TYPE_CHECKING:
     from gramian.spectral.pca.principal_axes import Principal
 
-Floats = NDArray[np.float64]
 FAR = 100.0  # distance of the mean from zero, in deviations, from which rows are centred before they are multiplied
 CELLS = 2**17  # numbers whose means and deviations are computed together
 FIELDS = ("mean_high", "mean_low", "deviation", "constant")

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Ints
 from gramian.features.base import read
 from gramian.kernels.points import vectors
 from gramian.rows import MemoryRows, Rows
@@ -38,6 +38,6 @@ def finite_numbers(rows: Rows) -> Any:
     return vectors(X).X
 
 
-def taken(given: Any, index: NDArray[np.int64]) -> Any:
+def taken(given: Any, index: Ints) -> Any:
     """Some of the points, of an array or a list."""
     return given[index] if hasattr(given, "shape") else [given[i] for i in index]

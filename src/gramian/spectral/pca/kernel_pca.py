@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from gramian._core.types import Bools, Floats
 from gramian._core.validation import whole
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
@@ -20,8 +20,6 @@ from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
 from gramian.spectral.null.spectrum_test import generator, scrambled
 from gramian.spectral.pca.preimage import PreImage
 from gramian.spectral.pca.principal_axes import principal
-
-Floats = NDArray[np.float64]
 
 DENSE = 1200  # points up to which all eigenvalues are computed
 SHARE = 0.05  # of the eigenvalues, up to which products with the matrix are the quicker way
@@ -303,7 +301,7 @@ def _above_scrambled(
     return None if count == len(null) < len(inputs) - 1 else max(count, 1)
 
 
-def _leading(above: NDArray[np.bool_]) -> int:
+def _leading(above: Bools) -> int:
     return len(above) if above.all() else int(above.argmin())
 
 

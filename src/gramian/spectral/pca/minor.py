@@ -3,13 +3,13 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian._core.validation import whole
 from gramian.features.base import read
 from gramian.rows import Rows, single_threaded_blas
@@ -18,7 +18,6 @@ from gramian.spectral.pca.input import sums_or_rows
 from gramian.spectral.pca.principal_axes import completed, principal, signed
 from gramian.spectral.pca.projection import coordinates, nearest
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-8
 
 

@@ -1,15 +1,14 @@
 """How many components: by their share of the variance, by the likelihood, by bi-cross-validation."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from gramian._core.types import Bools, Floats
 from gramian.rows import CountedFolds, Rows
 from gramian.spectral.pca.principal_axes import Principal
 from gramian.statistics.gram import Moments
 from gramian.statistics.products import block_moments
 
-Floats = NDArray[np.float64]
 FOLDS = 3  # parts that rows and columns are each cut into
 WIDEST = 3000  # columns, or rows where these are fewer, up to which there is bi-cross-validation
 
@@ -87,7 +86,7 @@ def by_holding_out(rows: Rows, found: Principal, seed: int) -> tuple[int, Floats
     return max(int(np.argmin(errors)), 1), errors * float(np.ldexp(1.0, 2 * found.exponent))
 
 
-def _held_out(left: Floats, kept: Floats, out: NDArray[np.bool_], most: int) -> Floats:
+def _held_out(left: Floats, kept: Floats, out: Bools, most: int) -> Floats:
     """Squared error of 0 … most components on one part, from the cross-products of the rows left out and kept."""
     inner, cross = kept[np.ix_(~out, ~out)], kept[np.ix_(~out, out)]
     values, V = np.linalg.eigh(inner)

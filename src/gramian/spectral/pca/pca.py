@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
+from gramian._core.types import Floats
 from gramian._core.validation import choice, flag, number
 from gramian.features.base import is_moments, read
 from gramian.kernels.input import is_matrix
@@ -28,7 +28,6 @@ from gramian.spectral.pca.principal_axes import Principal, principal
 from gramian.spectral.pca.probabilistic import Density
 from gramian.spectral.pca.projection import coordinates, error_of, points_at
 
-Floats = NDArray[np.float64]
 SOLVERS = ("auto", "moments", "dual", "svd", "krylov")
 CRITERIA = ("edge", "likelihood", "bcv")
 TOLERANCE = 1e-8

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import Vectors
 from gramian.kernels.vectors.inner_products import Linear
 from gramian.kernels.vectors.stationary import RBF
 from gramian.rows import parallel_map
-
-Floats = NDArray[np.float64]
 
 PANEL = 256
 ROUNDS = 200

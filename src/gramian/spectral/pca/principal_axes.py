@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import Rows, single_threaded_blas, workspace
 from gramian.rows.reduce import tree_sum
 from gramian.solvers.eigen import EPS, eigen, krylov
@@ -15,8 +15,6 @@ from gramian.spectral.pca.centred import CentredRows
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import moments_of
 from gramian.statistics.qr import block_triangle
-
-Floats = NDArray[np.float64]
 
 BLIND = 1e-14  # share of the largest eigenvalue below which squares in float64 know nothing of one
 FULL = 1500  # columns up to which all eigenvalues of a covariance are computed

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.features.base import checked
 from gramian.rows import Block, Rows
 from gramian.spectral.pca.projection import square_distances
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from gramian.features.base import Array, checked, fill
+from gramian._core.types import Array, Floats
+from gramian.features.base import checked, fill
 from gramian.rows import Block, Rows, workspace
-
-Floats = NDArray[np.float64]
 
 
 def coordinates(rows: Rows, axes: Floats, mean: Floats, scales: Floats | None = None) -> Array:

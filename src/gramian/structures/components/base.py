@@ -7,15 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Floats
 from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.multipass import BlockStatistic, PassRequest, run_request
 
-Floats = NDArray[np.float64]
 MIN_MAGNITUDE, MAX_MAGNITUDE = 1e-150, 1e152  # of the numbers whose squares are summed without under- or overflow
 
 

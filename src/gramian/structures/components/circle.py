@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure, dense, weights
 from gramian.structures.components.geometry import Geometry
@@ -16,7 +16,6 @@ from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import DistinctRows, Scatter
 
-Floats = NDArray[np.float64]
 MAX_RADIUS = 1e4  # in root mean squares of the rows about their mean: a larger circle is a line
 MIN_RELATIVE_WIDTH = 1e-7  # of the second principal direction: narrower rows lie on a line
 

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.structures.loop.rounding import principal_axes
 
-Floats = NDArray[np.float64]
 EllipsoidState = tuple[Floats, Floats, Floats]  # centre, semi-axes, directions in columns
 MAX_AXIS, MIN_AXIS = 1e3, 1e-6  # semi-axes, in root mean squares of the rows about their mean
 AXIS_RATIOS, N_ANGLES = (1.0, 0.5, 0.2, 0.1, 0.04, 0.01), 12  # shapes and directions of initial ellipses for short arcs

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gramian._core.types import Floats
+
 KINDS = ("full", "shared", "diagonal", "spherical")
 LOG_2PI = float(np.log(2.0 * np.pi))
 

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.structures.components.base import Structure
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.sufficient_statistics import WeightedSum
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)

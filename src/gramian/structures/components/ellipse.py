@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure
 from gramian.structures.components.circle import Circle, StepStatistics, principal_widths
@@ -30,7 +30,6 @@ from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Scatter
 
-Floats = NDArray[np.float64]
 # One start suffices where the mean of the rows is near the centre (in axes) and noise is low (in radii of curvature).
 MAX_CENTRAL_OFFSET, MAX_CENTRAL_NOISE = 0.3, 0.2
 PERTURBATIONS = (

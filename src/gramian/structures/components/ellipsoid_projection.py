@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Floats
 
-Floats = NDArray[np.float64]
 MAX_NEWTON_STEPS = 100
 
 

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.types import Floats
 from gramian.structures.components.base import Structure
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Scatter
-
-Floats = NDArray[np.float64]
 
 
 class AffineSubspace(Structure):

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import validation
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import ProbabilityDensity, dense, total_over, weights
 from gramian.structures.components.covariance import (
@@ -26,7 +26,6 @@ from gramian.structures.loop.state import PassTotals
 from gramian.structures.loop.sufficient_statistics import Scatter
 from gramian.warnings import PrecisionWarning, warn_user
 
-Floats = NDArray[np.float64]
 MAX_EM_STEPS, MIN_DECREASE = 500, 1e-10  # of the fit of one density to rows with missing numbers; per unit of weight
 
 

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
 from gramian.structures.components.base import Structure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)

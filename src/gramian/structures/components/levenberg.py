@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.structures.loop.multipass import PassRequest
 
-Floats = NDArray[np.float64]
 MAX_PASSES = 400  # of a fit
 MAX_SOFT_PASSES = 6  # of a refit within EM, where each pass assigns the rows anew
 MAX_HARD_PASSES = 12  # of a refit within a hard alternation, which will be repeated

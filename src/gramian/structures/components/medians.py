@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from gramian._core.types import Floats
 from gramian.structures.loop.multipass import PassRequest
 
-Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 MAX_KEPT = 2**15  # numbers of rows that are kept instead of their histograms
 MAX_SORTED = 4096  # numbers of a column between bounds that are collected and sorted

@@ -4,13 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.structures.components.covariance import LOG_2PI
 from gramian.structures.loop.sufficient_statistics import Scatter
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def patterns(X: Floats) -> Iterator[tuple[Ints, Ints, Ints]]:

@@ -6,15 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.types import Floats
 from gramian.structures.components.base import Structure
 from gramian.structures.components.medians import Values, medians
 from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.sufficient_statistics import WeightedSum
 
-Floats = NDArray[np.float64]
 LOSSES = ("squared", "absolute")
 
 

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, polygamma, psi
 
 from gramian._core import validation
+from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import ProbabilityDensity, total_over
 from gramian.structures.components.covariance import factor, floored, log_volume, units, whitened
@@ -17,7 +17,6 @@ from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.multipass import PassRequest, run_request
 from gramian.structures.loop.sufficient_statistics import Scatter
 
-Floats = NDArray[np.float64]
 MAX_EM_STEPS, MIN_DECREASE = 1000, 1e-13
 INITIAL_NU, MIN_NU, MAX_NU = 8.0, 0.2, 1000.0  # degrees of freedom where they are estimated
 MAX_NEWTON_STEPS = 3  # for them in one refit

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
+from gramian._core.types import Floats, Ints
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
@@ -22,9 +22,6 @@ from gramian.structures.components.point import Point
 from gramian.structures.hierarchy.linkage import LINKAGES, KernelDistances, RowDistances, linkage_tree
 from gramian.structures.hierarchy.tree import ClusterTree, largest_relative_gap, n_clusters_at
 from gramian.warnings import ConvergenceWarning, warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 DISTANCES_PER_TASK = 2**20
 MAX_CHECKED_MERGES = 64  # whose heights the certificate computes again

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
+
 MAX_POWER_STEPS = 100  # a direction near the principal one suffices
 MIN_RELATIVE_SCATTER = 1e-14 * 1e-14  # Σ w ‖x − mean‖² in units of Σ w ‖x‖²: less is rounding
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats, Ints
 from gramian.rows import Rows
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -22,9 +22,6 @@ from gramian.structures.hierarchy.agglomerative import means_of
 from gramian.structures.hierarchy.linkage import in_range
 from gramian.structures.hierarchy.tree import ClusterTree, largest_relative_gap, n_clusters_at
 from gramian.warnings import ConvergenceWarning, warn_user
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SPLITS = ("kmeans", "principal")
 MAX_LEAVES = 4096  # unless n_clusters or max_leaves is larger

@@ -3,15 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.numerics.distances import distances
 from gramian.kernels.points import Vectors
 from gramian.rows import parallel_map
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LINKAGES = ("single", "complete", "average", "ward")  # in the order of their codes in the compiled loops
 PANEL = 64  # rows of distances per task

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import interpreted
 from gramian._core.numerics.small_tables import is_small
+from gramian._core.types import Floats
 from gramian.structures.hierarchy import nn_chain
 
-Floats = NDArray[np.float64]
 NUMBERS_PER_STEP = 64  # that a compiled loop handles in the time of one interpreted step
 
 

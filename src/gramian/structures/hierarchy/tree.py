@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,10 +11,8 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.cluster_labels import numbered
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.summary import Summary
+from gramian._core.types import Floats, Ints
 from gramian.solvers.certificate import Certificate, SolverInfo
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):

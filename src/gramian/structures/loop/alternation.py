@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from gramian._core import deadline
+from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows
 from gramian.solvers.kmeans.lloyd import EXACT
 from gramian.structures.components.base import dense, weights
@@ -21,8 +21,6 @@ from gramian.structures.loop.initialization import initial_structures
 from gramian.structures.loop.multipass import BlockStatistic, StructureTotals, run_requests
 from gramian.structures.loop.state import LoopState, PassTotals, pooled
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 History = list[tuple[int, float, float]]
 MIN_MASS = 1e-100  # weight below which a soft structure is not refitted
 MAX_KEPT_RESPONSIBILITIES = 2**22  # kept for the further passes of refits; beyond, they are computed again

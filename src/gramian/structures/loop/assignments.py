@@ -5,13 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.types import Floats, Ints
 from gramian.structures.loop.rounding import first_least
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Assignment(ABC):

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramian._core import deadline
+from gramian._core.types import Floats
 from gramian.structures.components.base import dense, weights
 from gramian.structures.loop.rounding import first_least
 
-Floats = NDArray[np.float64]
 MIN_SEPARATION = 16.0  # squared distance of two means, in variances of their rows along the line between them
 MAX_MOVEMENT = 1e-6  # of points at convergence, in root mean squares of the rows about them
 

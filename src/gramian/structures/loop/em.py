@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import exp_here
+from gramian._core.types import Floats
 from gramian.structures.components.covariance import LOG_2PI, log_volume
 from gramian.structures.loop.sufficient_statistics import Scatter
 
-Floats = NDArray[np.float64]
 PANEL = 128  # rows at once, whose whitened coordinates for all densities stay in the cache
 MAX_NUMBERS = 2**22  # in the covariances of all densities; beyond, the plain pass is used
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from gramian._core import validation
+from gramian._core.types import Floats, Ints
 from gramian.rows import Rows
 from gramian.solvers.kmeans.lloyd import lloyd
 from gramian.solvers.kmeans.points import ScaledPoints
@@ -19,8 +19,6 @@ from gramian.structures.loop.multipass import StructureTotals, run_requests
 from gramian.structures.loop.rounding import clearly_less, first_largest, first_least
 from gramian.structures.loop.state import pooled
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 INITS = ("k-means++", "farthest", "random")
 MAX_POINT_SAMPLE = 10_000  # rows from which points are initialised
 MAX_SHAPE_SAMPLE = 1024  # the same for other structures, whose losses are computed more often

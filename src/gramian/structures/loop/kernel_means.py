@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from gramian._core import deadline, validation
 from gramian._core.fitted.cluster_labels import KnownRows
+from gramian._core.types import Floats, Ints
 from gramian.kernels.input import point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
@@ -26,8 +26,6 @@ from gramian.structures.loop.state import LoopState
 from gramian.structures.number_of_clusters import MAX_STARTS, Choice, ChoiceTask, boundary_note, choice_of
 from gramian.warnings import ConvergenceWarning, warn_user
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MAX_KEPT_POINTS = 4096  # for which the kernel matrix is kept
 MAX_SAMPLE = 500  # points of pairwise distances, and of repeated fits
 MAX_UNEXPLAINED = 1e-6  # share of the variance in the feature space that explicit features may leave out

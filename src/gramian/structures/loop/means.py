@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gramian._core.types import Bools, Floats
 from gramian.rows import MemoryRows, Rows
 from gramian.solvers.kmeans.lloyd import lloyd, nearest_centers, own_squared_distances
 from gramian.solvers.kmeans.points import ScaledPoints
@@ -21,8 +22,6 @@ from gramian.structures.loop.initialization import (
     start_rows,
 )
 from gramian.structures.loop.state import LoopState
-
-Floats = NDArray[np.float64]
 
 
 def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
@@ -56,7 +55,7 @@ class MeansLoop(Loop):
         return ScaledPoints.of(block.X[self._counted]), weight[self._counted]
 
     @cached_property
-    def _counted(self) -> NDArray[np.bool_] | None:
+    def _counted(self) -> Bools | None:
         """Which rows have positive weight; None where all have."""
         weight = self.rows.collect().weight
         return None if weight is None or (weight > 0).all() else weight > 0

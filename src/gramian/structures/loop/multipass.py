@@ -3,10 +3,8 @@
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from gramian._core.types import Floats
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 BlockStatistic = Callable[[Any, Floats], Any]  # of the rows of a block and their weights; blocks are added up
 PassRequest = Generator[BlockStatistic, Any, T]

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from gramian._core.types import Floats, Ints
+
 EPS = float(np.finfo(np.float64).eps)
 EIGENVALUE_TIE = 8.0 * EPS  # difference of equal eigenvalues, per column and in units of the largest one
 MAX_ZERO_DISTANCE = 64.0 * EPS  # of a row on a structure, in units of the numbers it is computed from

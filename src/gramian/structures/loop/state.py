@@ -3,12 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gramian._core.types import Floats
 from gramian.structures.loop.multipass import add_present
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False)
