@@ -843,3 +843,12 @@ def test_joint_hessian_is_that_of_each_row(loss, d, classes, sparse):
     assert np.allclose(found.hessian, hessian, rtol=1e-9, atol=1e-11)
     assert np.isclose(found.value, weight @ loss.value(y, f) / weight.sum())
     assert np.allclose(found.gradient, (loss.gradient(y, f) * weight[:, None]).T @ Z / weight.sum(), atol=1e-12)
+
+
+def test_a_quadratic_penalty_is_never_below_zero():
+    """cᵀSc was -6e-11 by rounding where S is singular and c large, and so was an objective whose minimum is 0."""
+    G = np.random.default_rng(0).standard_normal((2, 10))
+    problem = Problem(gm.scan(np.eye(10), np.arange(10.0)), gm.losses.Squared(), gm.penalties.Tikhonov(G), 1.0)
+    null = np.linalg.svd(G)[2][2:]
+    for direction in null:
+        assert problem.quadratic(np.append(1e6 * direction, 0.0)[None])[0] >= 0.0

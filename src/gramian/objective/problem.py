@@ -211,7 +211,7 @@ class Problem(Table):
         """alpha · cᵀSc summed over the outputs, and its gradient (m, d)."""
         c = theta[:, : self.d]
         product = c * self.square if self.square.ndim == 1 else c @ self.square
-        return float((c * product).sum()), 2.0 * product
+        return max(float((c * product).sum()), 0.0), 2.0 * product  # below 0 by rounding, where S is singular
 
     def rough(self, theta: Floats) -> float:
         """What is left of the penalty: absolute values, group norms; infinite out of bounds."""
