@@ -15,7 +15,6 @@ from gramian.solvers.kernel import dual_perceptron
 from gramian.solvers.smooth.plain_descent import minimise_plain
 from gramian.solvers.smooth.proximal_newton import minimise
 from gramian.solvers.solve import fit_problem
-from gramian.structures.components import ellipsoid_projection
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -31,38 +30,6 @@ def test_plain_proximal_descent_has_the_compiled_bits(seed):
         there, left = x.copy(), slope.copy()
         loop(A.T @ A, there, left, l1, low, high, 1e-9, 300)
         found.append((there, left))
-    np.testing.assert_array_equal(*found)
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_plain_ellipse_equations_have_the_compiled_bits(seed):
-    rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(1, 160)), int(rng.integers(2, 8))
-    X, axes = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.9), 10.0 ** rng.uniform(-3, 1, d)
-    turn, weight = np.ascontiguousarray(np.linalg.qr(rng.normal(size=(d, d)))[0]), rng.random(n)
-    p, size = d * (d + 3) // 2, float(axes.max())
-    a = axes / size
-    found = []
-    for of_feet, of_equations in (
-        (ellipsoid_projection._feet, ellipsoid_projection._equations),
-        (ellipsoid_projection._plain_feet, ellipsoid_projection._plain_equations),
-    ):
-        y, far, slope, curve = np.empty((n, d)), np.empty(n), np.zeros(p), np.zeros((p, p))
-        of_feet(X / size, a, *ellipsoid_projection._gaps(a), np.empty(d), y, far)
-        given = (
-            X,
-            weight,
-            np.zeros(d),
-            1.0,
-            X.mean(axis=0),
-            size,
-            a,
-            *ellipsoid_projection._gaps(a),
-            turn,
-            np.empty((6, p)),
-        )
-        value = of_equations(*given, slope, curve)
-        found.append(np.concatenate([y.ravel(), far, slope, np.tril(curve).ravel(), [value]]))
     np.testing.assert_array_equal(*found)
 
 
@@ -87,7 +54,7 @@ def test_plain_perceptron_has_the_compiled_bits(monkeypatch, kernel):
 def test_first_small_fit_compiles_nothing(tmp_path, model):
     """Within the time that plain loops are given, which is without end here, so that no clock decides."""
     code = (
-        "import gramian.compiled as c; c.COMPILING = c.LOADING = float('inf');"
+        "import gramian._core.numerics.compiled as c; c.COMPILING = c.LOADING = float('inf');"
         "import numpy as np, gramian as gm; r = np.random.default_rng(0); y = np.repeat([0, 1], 40);"
         f"gm.{model}.fit(r.normal(size=(80, 3)) + 4.0 * y[:, None], y)"
     )
