@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 import gramian as gm
 from gramian.app.example import load_example
 from gramian.charts import chart, save_png
-from gramian.charts.theme import LOOKS, finished, title
+from gramian.charts.theme import THEMES, finished, title
 from gramian.charts.theme import rows as table
 from gramian.structures import Circle, Ellipse, Line, Point
 
@@ -90,7 +90,7 @@ def curve(start: tuple[float, float], end: tuple[float, float]) -> np.ndarray:
 
 def architecture(root: Path) -> Any:
     """The rooms as boxes from left to right, with an arrow to each of them from every room that it imports."""
-    look = LOOKS["light"]
+    look = THEMES["light"]
     imports = room_imports(root)
     packages = {path.parent.name for path in root.glob("*/__init__.py")}
     if unplaced := packages - set(PLACES) - set(SHARED):

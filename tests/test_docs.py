@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gramian.charts.registry import chart_modules
+
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -26,8 +28,11 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "docs/reduction.md",
     ],
 )
-def test_code_of_a_page(page, tmp_path, monkeypatch):
+def test_code_of_a_page(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
+    charts = chart_modules()
+    before = dict(charts)
+    request.addfinalizer(lambda: (charts.clear(), charts.update(before)))
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     names = {"__name__": "page"}

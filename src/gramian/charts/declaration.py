@@ -60,6 +60,9 @@ class ChartModule(Protocol):
     def draw(self) -> Callable[..., Any]: ...
 
 
+CHART_MODULES: dict[str, ChartModule] = {}  # by the name of the chart, filled by the registry
+
+
 def offers(model: Any) -> tuple[str, ...]:
     """Charts that a result or a single structure declares as its own; none of an estimator."""
     return tuple(getattr(model, "_charts", ()))

@@ -1,23 +1,22 @@
 """Which charts a fitted model or a result has, and the functions that draw them."""
 
 import sys
-from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from gramian.charts.declaration import ChartKind, ChartModule, inner, offers
+from gramian.charts.declaration import CHART_MODULES, ChartKind, ChartModule, inner, offers
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
 THEMES = ("light", "dark")
 
 
-@cache
 def chart_modules() -> dict[str, ChartModule]:
     """Every chart by its name: the modules with a `CHART` in the folders of this package, and those registered."""
-    modules: dict[str, ChartModule] = {}
+    if CHART_MODULES:
+        return CHART_MODULES
     package = sys.modules["gramian.charts"]
     for folder in iter_modules(package.__path__, "gramian.charts."):
         if not folder.ispkg:
@@ -25,8 +24,8 @@ def chart_modules() -> dict[str, ChartModule]:
         for entry in iter_modules(import_module(folder.name).__path__, f"{folder.name}."):
             module: Any = import_module(entry.name)
             if isinstance(vars(module).get("CHART"), ChartKind):
-                modules[module.CHART.name] = module
-    return modules
+                CHART_MODULES[module.CHART.name] = module
+    return CHART_MODULES
 
 
 def register(module: ChartModule) -> None:
