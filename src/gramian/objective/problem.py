@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from gramian._core.types import Floats, Ints
 from gramian.objective.design import Columns, columns_of, coordinates
-from gramian.objective.losses.base import Loss, Scaled
+from gramian.objective.losses.base import Loss
 from gramian.objective.panels import Table
 from gramian.objective.penalties import Penalty, PenaltyTerms
 from gramian.rows import Block, Rows
@@ -401,7 +401,7 @@ class Problem(Table):
 
 def joint_scale(loss: Loss) -> bool:
     """Whether the loss has a scale that is to be estimated."""
-    return isinstance(loss, Scaled) and loss.scale is None
+    return loss.estimates_scale
 
 
 def least_scale(problem: Problem) -> float:
@@ -413,7 +413,7 @@ def least_scale(problem: Problem) -> float:
 def smooth(problem: Problem) -> bool:
     """Whether loss and penalty have gradients, and there is no scale to be estimated."""
     parts = problem.parts
-    return problem.loss.smooth and not joint_scale(problem.loss) and parts is not None and parts.smooth
+    return problem.loss.smooth and not problem.loss.estimates_scale and parts is not None and parts.smooth
 
 
 def is_ridge(problem: Problem) -> bool:

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from gramian._core import deadline
 from gramian._core.types import Floats
@@ -11,6 +13,10 @@ from gramian.objective.problem import Problem
 from gramian.warnings import ConvergenceWarning, warn_user
 
 History = list[tuple[int, float, float]]
+
+MAX_DENSE_HESSIAN_COLUMNS = 2000  # columns whose Hessian or Gram matrix is formed and factorised
+INTERIOR_POINT_STEPS = 40  # weighted Gram matrices of an interior point, at most
+LAST_RESORT_PASSES = 1e9  # of a method for every convex pair: dearer than any that uses what the problem is
 
 
 @dataclass
@@ -42,6 +48,12 @@ class Outcome:
 
 
 Callback = Callable[[int, State], Any]
+Choose = Callable[[Problem], "tuple[Solver, str]"]
+
+
+def pass_cost(problem: Problem) -> float:
+    """Multiplications of one product of the rows with the coefficients of all outputs."""
+    return float(problem.rows.n) * problem.p * problem.m
 
 
 class Solver(ABC):
@@ -49,10 +61,36 @@ class Solver(ABC):
 
     name: ClassVar[str]
     unit: ClassVar[str] = "iterations"
+    uses_landmarks: ClassVar[bool] = False  # whether it works on the rows that landmarks are made of
+    starts_from_sample: ClassVar[bool] = False  # whether a large problem is first solved on some of its rows
+    may_diverge: ClassVar[bool] = False  # whether its coefficients grow without end where classes separate
+    last_resort: ClassVar[bool] = False  # whether it solves every convex pair, and so what another solver leaves
+
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> Self | None:
+        """The solver with its settings for a problem; None where there are none. `choose` is for subproblems."""
+        return cls()
 
     def supports(self, problem: Problem) -> bool:
         """Whether the problem is one it solves."""
         return True
+
+    def cost(self, problem: Problem) -> float:
+        """Estimated multiplications of a fit; infinite where memory or another solver forbids to choose it."""
+        return np.inf
+
+    def reason(self, problem: Problem) -> str:
+        """Why it is chosen for a problem."""
+        return "asked for"
+
+    @classmethod
+    def alternative(cls, problem: Problem) -> str:
+        """What can be done instead where it would be the solver of a problem, and does not support it."""
+        return ""
+
+    def with_hessian(self, hessian: Any) -> "Solver":
+        """The solver that begins with a Hessian of some of the rows, where it can use one."""
+        return self
 
     def toward(self, tol: float) -> "Solver":
         """The method where it ends at a tolerance: a step need not be more exact than that asks for."""

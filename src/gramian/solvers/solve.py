@@ -8,26 +8,18 @@ import numpy as np
 
 from gramian._core import deadline
 from gramian._core.types import Floats, Ints
-from gramian.objective.losses.base import PiecewiseLinear
-from gramian.objective.losses.classification import MultiHinge, RootHinge
-from gramian.objective.losses.regression import Poisson, Power
 from gramian.objective.penalties import L2, Zero
-from gramian.objective.problem import Problem, joint_scale
+from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
 from gramian.solvers.base import Callback, History, Outcome, Solver, run
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.choose import WITHOUT_MARGIN, choose, general, named, plain, refuse_unfit
+from gramian.solvers.choose import choose, last_resort, named, plain, refuse_unfit
 from gramian.solvers.duality import duality_gap
-from gramian.solvers.nonsmooth.active_rows import ActiveRowsInteriorPoint
 from gramian.solvers.nonsmooth.interior_point import Kinks
-from gramian.solvers.nonsmooth.primal_dual import PrimalDual
+from gramian.solvers.nonsmooth.primal_dual import WITHOUT_MARGIN
 from gramian.solvers.row_products import RowProducts
-from gramian.solvers.smooth.concomitant import ScaleSearch
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
-from gramian.solvers.smooth.newton import Newton
-from gramian.solvers.smooth.newton_cg import NewtonCG
 from gramian.solvers.smooth.perfect_fit import perfect_fit
-from gramian.solvers.smooth.proximal_newton import ProximalNewton
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
 from gramian.solvers.sparse.local_linear import is_concave, majorizer
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -35,7 +27,6 @@ from gramian.warnings import ConvergenceWarning, warn_user
 SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
 MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
 MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
-WATCHED = Newton, NewtonCG, ProximalNewton, PrimalDual  # whose coefficients grow without end where classes separate
 RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
 
 
@@ -86,14 +77,14 @@ def fit_problem(
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
     given = problem
-    if isinstance(method, Newton | NewtonCG | ActiveRowsInteriorPoint):
+    if method.uses_landmarks:
         problem = LandmarkProblem.of(problem)
     max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
     first = start
-    if start is None and isinstance(method, Newton | NewtonCG):
+    if start is None and method.starts_from_sample:
         first, hessian = _from_sample(problem, method)
-        method = replace(method, hessian=hessian) if isinstance(method, Newton) else method
-    watched = isinstance(method, WATCHED) and may_separate(problem)
+        method = method.with_hessian(hessian)
+    watched = method.may_diverge and may_separate(problem)
     callbacks = [*callbacks, Watch(problem)] if watched else callbacks
     outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
     if watched and may_have_none(problem, outcome):
@@ -160,15 +151,14 @@ def _reachable(method: Solver, outcome: Outcome, tol: float) -> float:
 def _worth_more(problem: Problem, method: Solver) -> bool:
     """Whether a fit whose solver stalled short of its tolerance goes on with the general method."""
     work = float(problem.rows.n) * (problem.m * problem.p) ** 2
-    general_method = isinstance(method, PrimalDual | ScaleSearch)
-    return problem.loss.convex and problem.penalty.convex and not general_method and work <= MAX_RESOLVED
+    return problem.loss.convex and problem.penalty.convex and not method.last_resort and work <= MAX_RESOLVED
 
 
 def _resolved(problem: Problem, first: Fit, max_iter: int, tol: float, inner: bool) -> Fit:
     """The fit by the general method, begun where another stopped; the first one where that is no better."""
-    method, reason = general(problem)
+    method, reason = last_resort(problem)
     usable = np.isfinite(first.theta).all() and first.value <= problem.value(problem.zero())
-    start = first.theta if usable and not joint_scale(problem.loss) else None
+    start = first.theta if usable and not problem.loss.estimates_scale else None
     outcome = run(method, problem, start, max_iter=max_iter, tol=tol, inner=inner)
     reason = f"{reason}; {first.solver.name} stopped short of its tolerance"
     found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
@@ -257,17 +247,17 @@ def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, f
         problem, theta = majorizer(problem, theta)
     loss = problem.loss
     u = outcome.more.get("slopes")
-    fixed = loss.convex and not joint_scale(loss)
-    if fixed and (u is not None or isinstance(loss, Power)):
+    fixed = loss.convex and not loss.estimates_scale
+    if fixed and (u is not None or loss.power):
         rows = RowProducts(problem)
         f = rows.predictions(theta)
         if u is None:
             u = loss.gradient(rows.y, f[:, 0])
         gap = duality_gap(problem, rows, theta, u.reshape(len(u), -1)[: len(f)], f)
         return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
-    if isinstance(loss, MultiHinge) and "gap" in outcome.more:
+    if loss.class_hinge and "gap" in outcome.more:
         return "duality gap", outcome.measure
-    if isinstance(loss, RootHinge | PiecewiseLinear | MultiHinge):
+    if loss.weighted_hinge or loss.piecewise_linear or loss.class_hinge:
         return str(outcome.more.get("measure", "change of the objective")), outcome.measure
     if outcome.scale is not None:
         return "gradient", outcome.measure
@@ -317,7 +307,7 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     some = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
     where = f"by {some}" if columns else "by a combination of the columns"
     what = f"The classes are separated perfectly {where}"
-    if isinstance(problem.loss, Poisson):
+    if problem.loss.targets == "counts":
         where = some or "a combination of the columns"
         what = f"Every count is zero where {where} says so"
     penalised = problem.parts is not None and not problem.parts.nothing

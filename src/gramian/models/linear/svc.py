@@ -20,7 +20,7 @@ from gramian.objective.penalties import L2
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.cv.regularization import strongest
-from gramian.solvers.choose import MOST_COLUMNS
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.separation import least_margin
@@ -161,7 +161,7 @@ class SVC(PenalisedClassifier):
         alpha = strongest(problem) * 1e-1
         least = max(alpha * SOFTEST, asked)
         given, problem = problem, _counted_once(problem)
-        auto = self.solver == "auto" and problem.p <= MOST_COLUMNS and not problem.l1.any()
+        auto = self.solver == "auto" and problem.p <= MAX_DENSE_HESSIAN_COLUMNS and not problem.l1.any()
         chosen = {"solver": InteriorPoint()} if auto else {}
         while alpha > least:
             fit = super()._solve(problem.with_alpha(alpha), **(more | chosen | {"warn": False}))

@@ -25,6 +25,20 @@ class Loss(ABC):
         Whether `swept` itself goes over rows in pieces that stay in the cache.
     residual : bool
         Whether it is a function of y − f alone.
+    piecewise_linear : bool
+        Whether it has two slopes and one breakpoint in every row: a `PiecewiseLinear`.
+    class_hinge : bool
+        Whether it is the hinge of all classes at once, or that of the perceptron.
+    power : bool
+        Whether it is a power of |y − f|, whose curvature may be infinite at 0.
+    weighted_least_squares, weighted_hinge : bool
+        Whether a squared error, or a hinge, with a weight for each row lies above it and touches it.
+    suits_newton : bool
+        Whether the quadratic model of Newton's method suits it: its curvature is finite, and no majorizer is better.
+    infimum_at_infinity : bool
+        Whether a row's infimum is approached at infinite predictions only, so that the optimum may be at infinity.
+    joint_form : bool
+        Whether the objective is jointly convex in the coefficients and in the scale that is estimated.
     """
 
     targets: ClassVar[str] = "numbers"
@@ -32,6 +46,28 @@ class Loss(ABC):
     smooth: ClassVar[bool] = True
     cuts: ClassVar[bool] = False
     residual: ClassVar[bool] = False
+    piecewise_linear: ClassVar[bool] = False
+    class_hinge: ClassVar[bool] = False
+    power: ClassVar[bool] = False
+    weighted_least_squares: ClassVar[bool] = False
+    weighted_hinge: ClassVar[bool] = False
+    suits_newton: ClassVar[bool] = True
+    infimum_at_infinity: ClassVar[bool] = False
+    joint_form: ClassVar[bool] = False
+
+    @property
+    def estimates_scale(self) -> bool:
+        """Whether the loss has a scale that is estimated together with the coefficients."""
+        return False
+
+    @property
+    def zero_is_optimal(self) -> bool:
+        """Whether predictions of zero are a minimum, whatever the targets."""
+        return False
+
+    def simplified(self) -> "Loss":
+        """The same loss, written as the simplest member that equals it."""
+        return self
 
     @abstractmethod
     def value(self, y: Floats, f: Floats) -> Floats:
@@ -154,6 +190,10 @@ class Scaled(Loss):
             )
 
     @property
+    def estimates_scale(self) -> bool:
+        return self.scale is None
+
+    @property
     def unit(self) -> float:
         return 1.0 if self.scale is None else float(self.scale)
 
@@ -162,6 +202,7 @@ class PiecewiseLinear(Loss):
     """max(low · (f − at), high · (f − at)): two slopes and a kink, given by `kink`."""
 
     smooth: ClassVar[bool] = False
+    piecewise_linear: ClassVar[bool] = True
 
     @abstractmethod
     def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:

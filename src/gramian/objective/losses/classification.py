@@ -27,6 +27,7 @@ class Logistic(Loss):
 
     targets: ClassVar[str] = "signs"
     cuts: ClassVar[bool] = True
+    infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         m = y * f
@@ -89,6 +90,7 @@ class Softmax(Loss):
     """
 
     targets: ClassVar[str] = "classes"
+    infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return _surprise(f, y.astype(int))[0]
@@ -150,6 +152,10 @@ class Perceptron(PiecewiseLinear):
     """
 
     targets: ClassVar[str] = "signs"
+
+    @property
+    def zero_is_optimal(self) -> bool:
+        return True
 
     def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return np.zeros_like(y), np.minimum(-y, 0.0), np.maximum(-y, 0.0)
@@ -214,6 +220,8 @@ class RootHinge(Loss):
     targets: ClassVar[str] = "signs"
     convex: ClassVar[bool] = False
     smooth: ClassVar[bool] = False
+    weighted_hinge: ClassVar[bool] = True
+    suits_newton: ClassVar[bool] = False
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return np.sqrt(np.maximum(1.0 - y * f, 0.0))
@@ -241,6 +249,11 @@ class MultiHinge(Loss):
     margin: float = 1.0
     targets: ClassVar[str] = "classes"
     smooth: ClassVar[bool] = False
+    class_hinge: ClassVar[bool] = True
+
+    @property
+    def zero_is_optimal(self) -> bool:
+        return self.margin == 0
 
     def _lifted(self, y: Floats, f: Floats) -> Floats:
         lifted = f + self.margin

@@ -88,6 +88,8 @@ class Power(Loss):
     """
 
     residual: ClassVar[bool] = True
+    power: ClassVar[bool] = True
+    suits_newton: ClassVar[bool] = False
 
     p: float = 1.5
 
@@ -98,6 +100,9 @@ class Power(Loss):
     @property
     def smooth(self) -> bool:  # type: ignore[override]
         return self.p > 1
+
+    def simplified(self) -> Loss:
+        return Absolute() if self.p == 1 else self
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return np.abs(y - f) ** self.p
@@ -157,6 +162,7 @@ class Huber(Scaled):
     """
 
     residual: ClassVar[bool] = True
+    joint_form: ClassVar[bool] = True
 
     delta: float = 1.35
     scale: float | None = None
@@ -215,6 +221,8 @@ class StudentT(Scaled):
     nu: float = 4.0
     scale: float | None = None
     convex: ClassVar[bool] = False
+    weighted_least_squares: ClassVar[bool] = True
+    suits_newton: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _above("nu", self.nu)
@@ -258,6 +266,7 @@ class Poisson(Loss):
     """
 
     targets: ClassVar[str] = "counts"
+    infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return _exp(f) - y * f

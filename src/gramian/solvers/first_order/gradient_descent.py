@@ -7,7 +7,7 @@ import numpy as np
 
 from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import LAST_RESORT_PASSES, MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     Damping,
@@ -18,6 +18,7 @@ from gramian.solvers.first_order.step_sizes import (
     positive,
     spread,
 )
+from gramian.solvers.sparse.local_linear import is_concave
 
 RULES = ("line_search", "bold_driver")
 GROW, SHRINK = 1.1, 0.5  # of the bold driver
@@ -27,6 +28,7 @@ HALVINGS = 60
 ROUNDING = 1e-15  # of the objective: what a sum over rows may be off by
 PATIENCE = 30  # steps without any progress before a descent gives up
 PLATEAU = 20  # steps without a better point before steps along subgradients are halved
+PASSES = 1e4  # over the rows, of a fit
 WINDOW = 100  # steps over which the change of a kinked objective is measured
 VALLEY = 0.2  # ratio of the two curvatures below which a valley is narrow
 
@@ -96,6 +98,22 @@ class GradientDescent(Solver):
 
     def __repr__(self) -> str:
         return f"GradientDescent(step={self.length!r}, max_iter={self.max_iter}, tol={self.tol!r})"
+
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> "GradientDescent":
+        return cls("line_search")
+
+    def cost(self, problem: Problem) -> float:
+        """Passes over the rows, where the penalty is known by its prox alone and no majorizer is better."""
+        many = problem.m > 1 and problem.m * problem.p > MAX_DENSE_HESSIAN_COLUMNS
+        if problem.parts is not None or (is_concave(problem) and not (many and problem.loss.smooth)):
+            return np.inf
+        return (PASSES if problem.loss.smooth else 1e3 * LAST_RESORT_PASSES) * pass_cost(problem)
+
+    def reason(self, problem: Problem) -> str:
+        if is_concave(problem):
+            return f"a concave penalty of {problem.m} × {problem.p} coefficients"
+        return "a penalty that is known by its prox alone"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         point = first_point(problem, start)

@@ -1,6 +1,6 @@
 """Stochastic gradient steps, compiled: the rules, and whole runs of mini-batches for losses of one output."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,8 +19,8 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled_loss(loss: Loss, y: Floats) -> tuple[int, Floats, Floats, Floats] | None:
     """The number of a loss and three arrays that say its slope at each row; None for losses not compiled here."""
-    if isinstance(loss, PiecewiseLinear):
-        return KINKED, *loss.kink(y)
+    if loss.piecewise_linear:
+        return KINKED, *cast(PiecewiseLinear, loss).kink(y)
     if type(loss) is Huber:
         return HUBER, y, np.array([loss.delta]), np.array([loss.unit])
     code = {Squared: SQUARED, Logistic: LOGISTIC, Poisson: POISSON, SquaredHinge: SQUARED_HINGE}.get(type(loss))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.problem import Point, Problem, Sums, joint_scale
+from gramian.objective.problem import Point, Problem, Sums
 from gramian.rows import Block
 
 CHANGE = "change of the objective"
@@ -30,7 +30,7 @@ def evaluate(problem: Problem, theta: Floats) -> Point:
 
 def first_point(problem: Problem, start: Floats | None) -> Point:
     """The objective where a descent begins; refuses a beginning from which no step is known."""
-    if joint_scale(problem.loss):
+    if problem.loss.estimates_scale:
         name = type(problem.loss).__name__
         raise ValueError(f"Gradient steps need the scale of the {name} loss: give {name}(scale=…), or another solver.")
     theta = problem.zero() if start is None else np.array(start, dtype=np.float64)

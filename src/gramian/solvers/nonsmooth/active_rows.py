@@ -8,12 +8,14 @@ import numpy as np
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Solver, State, run
-from gramian.solvers.nonsmooth.interior_point import InteriorPoint, dual_value, primal_value
+from gramian.solvers.base import Solver, State, pass_cost, run
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint, dual_value, forms_gram, primal_value
 from gramian.solvers.nonsmooth.smoothed_newton import SmoothedNewton
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
 
 SAMPLE = 20_000  # rows that tell roughly where the optimum is
+MIN_ROWS = 60_000  # beyond, rows far from their breakpoint are worth leaving out
+PASSES = 30  # over all rows
 LEAST_TOL = 1e-14
 MOST_KEPT = 100_000_000  # numbers of features
 
@@ -29,10 +31,23 @@ class ActiveRowsInteriorPoint(Solver):
 
     name: ClassVar[str] = "interior point near the kink"
     unit: ClassVar[str] = "rounds"
+    uses_landmarks: ClassVar[bool] = True
 
     def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a quadratic penalty, rows of which some can be taken."""
         return SmoothedNewton().supports(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """Passes over all rows: of landmarks, whose features a pass makes anew, and of many dense rows in memory."""
+        rows = problem.rows
+        many = isinstance(rows, MemoryRows) and rows.n > MIN_ROWS and forms_gram(problem)
+        return PASSES * pass_cost(problem) if rows.basis is not None or many else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        name = type(problem.loss).__name__
+        if problem.rows.basis is not None:
+            return f"{name} has a kink, and a pass makes {problem.d} features anew: they are kept of rows near it"
+        return f"{name} has a kink, which few of {problem.rows.n} rows are near: only those are worked on"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         if start is None and isinstance(problem.rows, MemoryRows):

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Floats
-from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem, is_ridge
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import Solver, State, pass_cost
 from gramian.solvers.nonsmooth.interior_point import Kinks, balanced, dual_value
 
+PASSES = 1e5  # over the rows, of a fit: more than Gram matrices of as many columns as are formed
 SWEEPS = 10  # over the rows, between two looks at the gap
 
 
@@ -30,7 +30,15 @@ class DualDescent(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a multiple of ‖w‖²."""
-        return isinstance(problem.loss, PiecewiseLinear) and is_ridge(problem)
+        return problem.loss.piecewise_linear and is_ridge(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """Many sweeps over the rows; a hundred times as many passes where the features are made anew."""
+        return (PASSES if problem.rows.basis is None else 100.0 * PASSES) * pass_cost(problem)
+
+    def reason(self, problem: Problem) -> str:
+        name = type(problem.loss).__name__
+        return f"{name} has a kink, and {problem.p} columns are many: one row's dual variable at a time"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)

@@ -1,19 +1,20 @@
 """An interior point for losses with a kink: hinge, absolute, quantile; with quadratic and absolute penalties."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
-from gramian.objective.problem import Problem
+from gramian.objective.problem import Problem, is_ridge
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Solver, State, pass_cost
 from gramian.solvers.duality import FEASIBLE, feasible_slopes
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
 
+MAX_NARROW_COLUMNS = 300  # sparse, or more than the rows, of which a Gram matrix is still the cheapest
 NEAR = 0.9995  # how much of the way to the wall a step may go
 
 
@@ -33,8 +34,7 @@ class Kinks:
 
     @classmethod
     def of(cls, problem: Problem) -> "Kinks":
-        loss = problem.loss
-        assert isinstance(loss, PiecewiseLinear)
+        loss = cast(PiecewiseLinear, problem.loss)
 
         def of_block(block: Block) -> list[Any]:
             assert block.y is not None
@@ -95,6 +95,12 @@ class Kinks:
         return found[:-1], found[-1]
 
 
+def forms_gram(problem: Problem) -> bool:
+    """Whether a Gram matrix is formed in each step: of not too many columns, unless they are mostly zeros."""
+    mostly_zeros = problem.rows.is_sparse and problem.p > MAX_NARROW_COLUMNS
+    return (problem.p <= MAX_DENSE_HESSIAN_COLUMNS or problem.rows.basis is not None) and not mostly_zeros
+
+
 @dataclass(frozen=True)
 class InteriorPoint(Solver):
     """Primal and dual at once, along the central path (Mehrotra's predictor and corrector).
@@ -112,7 +118,15 @@ class InteriorPoint(Solver):
     def supports(self, problem: Problem) -> bool:
         """A loss with a kink; no bounds, no groups."""
         p = problem.parts
-        return isinstance(problem.loss, PiecewiseLinear) and p is not None and not p.groups and not p.bounded
+        return problem.loss.piecewise_linear and p is not None and not p.groups and not p.bounded
+
+    def cost(self, problem: Problem) -> float:
+        """A weighted Gram matrix of n p² multiplications a step, where it is formed and rows are not the fewer."""
+        wide = problem.rows.n < problem.p and problem.p > MAX_NARROW_COLUMNS and is_ridge(problem)
+        return INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p if forms_gram(problem) and not wide else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        return f"{type(problem.loss).__name__} has a kink: primal and dual at once, a few dozen Gram matrices"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         kinks = Kinks.of(problem)

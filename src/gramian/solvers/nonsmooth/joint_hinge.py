@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import scipy.linalg as sl
@@ -11,7 +11,7 @@ from gramian._core.types import Floats
 from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import INTERIOR_POINT_STEPS, Solver, State, pass_cost
 from gramian.solvers.nonsmooth.interior_point import NEAR, _reach, unmet
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
@@ -40,8 +40,7 @@ class ClassRows(RowProducts):
 
     def lifted(self, f: Floats) -> Floats:
         """f with the margin added to every class but a row's own."""
-        loss = self.problem.loss
-        assert isinstance(loss, MultiHinge)
+        loss = cast(MultiHinge, self.problem.loss)
         lifted = f + loss.margin
         lifted[np.arange(len(f)), self.label] = f[np.arange(len(f)), self.label]
         return lifted
@@ -122,7 +121,14 @@ class JointInteriorPoint(Solver):
     def supports(self, problem: Problem) -> bool:
         """The hinge of all classes and a quadratic penalty."""
         p = problem.parts
-        return isinstance(problem.loss, MultiHinge) and p is not None and p.smooth and bool(problem.square.any())
+        return problem.loss.class_hinge and p is not None and p.smooth and bool(problem.square.any())
+
+    def cost(self, problem: Problem) -> float:
+        """A Gram matrix for each pair of classes a step."""
+        return INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p * problem.m
+
+    def reason(self, problem: Problem) -> str:
+        return "a hinge of all classes: primal and dual at once, a Gram matrix for each pair of them"
 
     def done(self, state: State, tol: float) -> bool:
         return state.measure <= BEYOND * tol or state.stalled

@@ -8,12 +8,15 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from gramian._core.types import Floats
-from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import Solver, State, pass_cost
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.nonsmooth.interior_point import Kinks
 from gramian.solvers.row_products import RowProducts
+
+MAX_CELLS = 300_000  # numbers in a table that a linear programme is handed
+MAX_BOUNDED_CELLS = 100 * MAX_CELLS  # the same where coefficients have bounds
+FACTORISATIONS = 10  # in passes over the rows
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,20 @@ class LinearProgramme(Solver):
     def supports(self, problem: Problem) -> bool:
         """A loss with a kink; absolute values and bounds."""
         p = problem.parts
-        return isinstance(problem.loss, PiecewiseLinear) and p is not None and not p.groups and not problem.square.any()
+        return problem.loss.piecewise_linear and p is not None and not p.groups and not problem.square.any()
+
+    def cost(self, problem: Problem) -> float:
+        """Some passes, as long as the table is small; of bounds no method but the general one knows more."""
+        assert problem.parts is not None
+        most = MAX_BOUNDED_CELLS if problem.parts.bounded else MAX_CELLS
+        return FACTORISATIONS * pass_cost(problem) if problem.rows.n * problem.p <= most else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        assert problem.parts is not None
+        name = type(problem.loss).__name__
+        if problem.parts.bounded:
+            return f"{name} within bounds is a linear programme"
+        return f"{name} with absolute values is a linear programme, small enough to be solved exactly"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

@@ -6,12 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.problem import Problem, joint_scale
-from gramian.solvers.base import Solver, State
+from gramian.objective.problem import Problem
+from gramian.solvers.base import LAST_RESORT_PASSES, Solver, State, pass_cost
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
 
+WITHOUT_MARGIN = (
+    "without a margin the objective is least with no coefficients at all; gm.Perceptron is the algorithm that stops at "
+    "the first separating hyperplane"
+)
 MAX_DENSE = 2000  # numbers in θ whose Hessian is formed
 MAX_NEWTON_STEPS = 60  # of one multiplier update
 IDLE_STEPS = 3  # that lower the value by rounding only
@@ -36,11 +40,24 @@ class PrimalDual(Solver):
     factor: Any = None  # what the share of each row is multiplied by, where it is not one
     name: ClassVar[str] = "primal-dual"
     unit: ClassVar[str] = "multiplier updates"
+    may_diverge: ClassVar[bool] = True
+    last_resort: ClassVar[bool] = True
     least_tol: ClassVar[float] = 1e-6  # where columns differ by many orders, rounding of the multipliers leaves that
 
     def supports(self, problem: Problem) -> bool:
-        """Every convex loss whose scale is given, with every convex penalty."""
-        return problem.loss.convex and problem.penalty.convex and not joint_scale(problem.loss)
+        """Every convex loss whose scale is given, with every convex penalty, or with any where zero is optimal."""
+        loss = problem.loss
+        return loss.convex and not loss.estimates_scale and (problem.penalty.convex or loss.zero_is_optimal)
+
+    def cost(self, problem: Problem) -> float:
+        """More passes than any other solver; one where no coefficients at all are optimal."""
+        return pass_cost(problem) * (1.0 if problem.loss.zero_is_optimal else LAST_RESORT_PASSES)
+
+    def reason(self, problem: Problem) -> str:
+        if problem.loss.zero_is_optimal:
+            return WITHOUT_MARGIN
+        loss, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
+        return f"{loss} and {penalty} are convex: their envelopes are all it needs"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         rows = RowProducts(problem)

@@ -6,13 +6,14 @@ from typing import ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.losses.classification import Hinge, RootHinge
+from gramian.objective.losses.classification import Hinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State, run
+from gramian.solvers.base import INTERIOR_POINT_STEPS, Solver, State, pass_cost, run
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual, penalty_value
 from gramian.solvers.row_products import RowProducts
+from gramian.solvers.sparse.local_linear import is_concave
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,14 @@ class RootDescent(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """The root of the hinge and any penalty."""
-        return isinstance(problem.loss, RootHinge)
+        return problem.loss.weighted_hinge
+
+    def cost(self, problem: Problem) -> float:
+        """Some interior points; a concave penalty is majorised first."""
+        return np.inf if is_concave(problem) else INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p
+
+    def reason(self, problem: Problem) -> str:
+        return "the root is concave in the hinge: a weighted hinge lies above it"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

@@ -6,12 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.losses.base import PiecewiseLinear
-from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem, is_ridge
-from gramian.solvers.base import Solver, State, run
+from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Solver, State, pass_cost, run
 from gramian.solvers.least_squares.row_space import project_to_row_space
-from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks, dual_value
+from gramian.solvers.nonsmooth.interior_point import MAX_NARROW_COLUMNS, InteriorPoint, Kinks, dual_value
 from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint
 
 
@@ -27,7 +25,18 @@ class RowSpaceInteriorPoint(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """A loss with a kink and a multiple of ‖w‖², rows in memory."""
-        return isinstance(problem.loss, PiecewiseLinear | MultiHinge) and is_ridge(problem)
+        return (problem.loss.piecewise_linear or problem.loss.class_hinge) and is_ridge(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """A Gram matrix of n columns a step, where the rows are fewer than the columns."""
+        n, m = problem.rows.n, problem.m
+        fewer = n <= min(problem.d, MAX_DENSE_HESSIAN_COLUMNS)
+        narrow = problem.loss.piecewise_linear and problem.p <= MAX_NARROW_COLUMNS
+        return np.inf if narrow or not fewer else INTERIOR_POINT_STEPS * pass_cost(problem) * n * m
+
+    def reason(self, problem: Problem) -> str:
+        name = "a hinge of all classes" if problem.loss.class_hinge else f"{type(problem.loss).__name__} has a kink"
+        return f"{name}, and {problem.rows.n} rows span what {problem.d} columns do"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -38,12 +47,12 @@ class RowSpaceInteriorPoint(Solver):
         inside = Problem(
             space.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m
         )
-        method = JointInteriorPoint() if isinstance(problem.loss, MultiHinge) else InteriorPoint()
+        method = JointInteriorPoint() if problem.loss.class_hinge else InteriorPoint()
         inner = run(method, inside, max_iter=100, tol=1e-10, inner=True)
         coef, intercept = inside.to_original(inner.theta)
         coef = space.lift(coef)
         theta = problem.to_standardized(coef, space.intercepts(coef[None], intercept[None])[0])
-        if isinstance(problem.loss, MultiHinge):
+        if problem.loss.class_hinge:
             return replace(JointInteriorPoint().at(problem, theta, inner.more["p"]), stalled=True)
         kinks = Kinks.of(problem)
         value = problem.value(theta)

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.solvers.base import Solver, State, run
 from gramian.solvers.nonsmooth.interior_point import Kinks, unmet
@@ -38,7 +37,7 @@ class SmoothedNewton(Solver):
         """A loss with a kink and a quadratic penalty, rows of which some can be taken."""
         p = problem.parts
         quadratic = p is not None and p.smooth and bool(problem.square.any())
-        return isinstance(problem.loss, PiecewiseLinear) and quadratic and hasattr(problem.rows, "taken")
+        return problem.loss.piecewise_linear and quadratic and hasattr(problem.rows, "taken")
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = start

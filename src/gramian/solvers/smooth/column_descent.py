@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Floats, Ints
-from gramian.objective.problem import Problem, joint_scale
+from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Solver, State, run
+from gramian.solvers.base import Solver, State, pass_cost, run
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 
@@ -18,6 +18,7 @@ LEAST_WORK = 200
 MOST_TOGETHER = 1000  # coefficients of several outputs whose Hessian is formed
 MOST_WORK = 1e11  # and multiplications for it
 MOST_SWEEPS = 50
+MAX_PASSES = 1e4  # over the columns, of a fit
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,15 @@ class ColumnDescent(Solver):
         """A smooth loss; zeros and bounds of single coefficients."""
         p = problem.parts
         plain = p is not None and not p.groups and p.square.ndim == 1
-        return plain and problem.loss.smooth and not joint_scale(problem.loss)
+        return plain and problem.loss.smooth and not problem.loss.estimates_scale
+
+    def cost(self, problem: Problem) -> float:
+        """Passes over the columns, more than a Hessian of as many as are formed costs."""
+        assert problem.parts is not None
+        return np.inf if problem.parts.smooth or not problem.loss.suits_newton else MAX_PASSES * pass_cost(problem)
+
+    def reason(self, problem: Problem) -> str:
+        return f"zeros or bounds among {problem.p} columns: only those that matter are worked on"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

@@ -1,15 +1,15 @@
 """Huber's loss with its scale: Newton's method on both, which are jointly convex."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
-from gramian.objective.problem import ROUNDED, Point, Problem, Sums
+from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State, run
+from gramian.solvers.base import LAST_RESORT_PASSES, MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost, run
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
@@ -37,7 +37,18 @@ class ScaleNewton(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """Huber's loss whose scale is to be estimated."""
-        return isinstance(problem.loss, Huber) and problem.loss.scale is None and problem.parts is not None
+        return problem.loss.joint_form and problem.loss.estimates_scale and problem.parts is not None
+
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> "ScaleNewton":
+        return cls(least_scale(problem))
+
+    def cost(self, problem: Problem) -> float:
+        """A Hessian of n p² multiplications a step."""
+        return pass_cost(problem) * problem.p if problem.p <= MAX_DENSE_HESSIAN_COLUMNS else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        return "the coefficients and the scale are jointly convex"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -46,8 +57,7 @@ class ScaleNewton(Solver):
         return self._state(problem, theta, scale)
 
     def _state(self, problem: Problem, theta: Floats, scale: float, order: int = 2) -> State:
-        loss = problem.loss
-        assert isinstance(loss, Huber)
+        loss = cast(Huber, problem.loss)
         sums = problem.rows.sum(lambda block: _block_sums(problem, block, loss.delta, theta, scale, order))
         weight, p = problem.columns.weight, problem.p
         sums.value += scale * weight
@@ -156,10 +166,23 @@ class ScaleSearch(Solver):
     least: float = 0.0
     name: ClassVar[str] = "primal-dual over the scale"
     unit: ClassVar[str] = "scales"
+    last_resort: ClassVar[bool] = True
 
     def supports(self, problem: Problem) -> bool:
         """Huber's loss whose scale is to be estimated, with any convex penalty."""
-        return isinstance(problem.loss, Huber) and problem.loss.scale is None
+        return problem.loss.joint_form and problem.loss.estimates_scale
+
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> "ScaleSearch":
+        return cls(least_scale(problem))
+
+    def cost(self, problem: Problem) -> float:
+        """A fit by the general method for each scale."""
+        return LAST_RESORT_PASSES * pass_cost(problem) if problem.penalty.convex else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        loss, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
+        return f"{loss} and {penalty}: convex in the coefficients and in the scale"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start
@@ -191,8 +214,7 @@ class ScaleSearch(Solver):
         return found
 
     def _state(self, problem: Problem, rows: RowProducts, theta: Floats, scale: float, more: dict[str, Any]) -> State:
-        loss = problem.loss
-        assert isinstance(loss, Huber)
+        loss = cast(Huber, problem.loss)
         fixed = problem._with(loss=loss.at(scale), alpha=problem.alpha / scale)
         inner = run(PrimalDual(), fixed, theta, max_iter=200, tol=1e-14, inner=True)
         u = (rows.y - rows.predictions(inner.theta)[:, 0]) / scale

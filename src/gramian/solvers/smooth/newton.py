@@ -21,6 +21,8 @@ NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian i
 MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
 RAISED = 1e-10  # of the diagonal
 PATIENCE = 30  # steps that neither halve the residual nor lower the objective: what is left is for the general method
+JOINT_OVERHEAD = 2e8  # multiplications that products with a Hessian of several outputs cost, however few the rows
+MAX_CHEAP_FACTOR = 600  # numbers in θ whose Hessian is factorised at that cost
 LOWERED = 1e-3  # of the objective, that is lowered clearly
 
 
@@ -36,10 +38,29 @@ class Newton(Solver):
     hessian: Any = None  # one to begin with, of some of the rows
     name: ClassVar[str] = "Newton"
     unit: ClassVar[str] = "Newton steps"
+    uses_landmarks: ClassVar[bool] = True
+    starts_from_sample: ClassVar[bool] = True
+    may_diverge: ClassVar[bool] = True
 
     def supports(self, problem: Problem) -> bool:
         """A loss and a penalty with gradients."""
         return smooth(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """A Hessian of n (m p)² multiplications a step, and of several outputs a factor of (m p)³."""
+        if not problem.loss.suits_newton:
+            return np.inf
+        joint = problem.m * problem.p
+        hessian = float(problem.rows.n) * joint**2
+        return hessian if problem.m == 1 else max(hessian, JOINT_OVERHEAD * (joint / MAX_CHEAP_FACTOR) ** 3)
+
+    def reason(self, problem: Problem) -> str:
+        if problem.m == 1:
+            return f"a smooth loss and penalty, {problem.p} columns: a Hessian costs one pass"
+        return f"a smooth loss and penalty, {problem.m} × {problem.p} coefficients: a Hessian costs one pass"
+
+    def with_hessian(self, hessian: Any) -> "Newton":
+        return replace(self, hessian=hessian)
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.linalg as sl
@@ -12,12 +12,14 @@ from gramian._core.types import Floats
 from gramian.objective.losses.classification import SoftMargin, Softmax
 from gramian.objective.problem import Point, Problem, smooth
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solver_of
+from gramian.solvers.base import Solver, State, pass_cost
+from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, JOINT_OVERHEAD, ROUNDING, solver_of
 from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
 
 Product = Callable[[Floats], Floats]
 MOST_INNER = 200
+PRODUCTS = 150  # with the Hessian, of a whole fit: as many columns have a Hessian that costs the same
+PRODUCTS_COSTLY = 300  # the same of sparse rows, and of landmarks, whose Hessian costs no more than a pass or two
 WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
 WORTH_SINGLE = 8  # the same in single precision, for many more rows than columns
 LARGEST_FORCING = 0.4  # part of a gradient that a step may leave
@@ -58,10 +60,27 @@ class NewtonCG(Solver):
     target: float = 0.0  # a measure below which no step need lead; the tolerance of the run, where it is zero
     name: ClassVar[str] = "Newton-CG"
     unit: ClassVar[str] = "Newton steps"
+    uses_landmarks: ClassVar[bool] = True
+    starts_from_sample: ClassVar[bool] = True
+    may_diverge: ClassVar[bool] = True
 
     def supports(self, problem: Problem) -> bool:
         """A loss and a penalty with gradients."""
         return smooth(problem)
+
+    def cost(self, problem: Problem) -> float:
+        """Products with the Hessian: as many as make a Hessian of 150 columns, or of 300 where they are dearer."""
+        if not problem.loss.suits_newton:
+            return np.inf
+        if problem.m > 1:
+            return max(PRODUCTS * pass_cost(problem), JOINT_OVERHEAD)
+        costly = problem.rows.basis is not None or problem.rows.is_sparse
+        return (PRODUCTS_COSTLY if costly else PRODUCTS) * pass_cost(problem)
+
+    def reason(self, problem: Problem) -> str:
+        if problem.rows.basis is not None and problem.m == 1:
+            return f"{problem.d} landmarks: the Hessian of some rows preconditions products with that of all"
+        return f"{problem.m} × {problem.p} coefficients: a Hessian would cost more than products with it"
 
     def toward(self, tol: float) -> "NewtonCG":
         return self if self.target else replace(self, target=tol)
@@ -219,8 +238,7 @@ def row_curvature(problem: Problem, y: Floats, w: Any, f: Floats) -> Any:
     if problem.m == 1:
         h = problem.loss.curvature(y, f[:, 0])
         return h if w is None else h * w
-    loss = problem.loss
-    assert isinstance(loss, Softmax | SoftMargin)
+    loss = cast("Softmax | SoftMargin", problem.loss)
     return loss.shares(y, f), loss.steepness if w is None else w * loss.steepness
 
 

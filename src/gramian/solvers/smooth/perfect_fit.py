@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.losses.regression import StudentT
-from gramian.objective.problem import Problem, joint_scale, least_scale
+from gramian.objective.problem import Problem, least_scale
 from gramian.rows import MemoryRows
 from gramian.solvers.row_products import RowProducts
 
@@ -22,11 +21,11 @@ def perfect_fit(problem: Problem, theta: Any, scale: float | None) -> str:
     scale goes to 0: unbounded below where W₀ / W > nu / (nu + 1), wherever the fit has ended. The objective of Huber's
     loss stays bounded, and has its minimum at a scale of 0.
     """
-    if scale is None or not joint_scale(problem.loss):
+    if scale is None or not problem.loss.estimates_scale:
         return ""
     loss: Any = problem.loss
     largest = problem.reach + float(np.abs(theta).sum())  # of the terms of a prediction, in standard units
-    if isinstance(loss, StudentT):
+    if not loss.convex:
         limit = loss.nu / (loss.nu + 1.0)
         remedy = f"Give the scale of the noise, as in StudentT(nu={loss.nu:g}, scale=…)."
         if scale <= max(SMALLEST_SHARE * 1e9 * least_scale(problem), 64.0 * float(np.finfo(np.float64).eps) * largest):

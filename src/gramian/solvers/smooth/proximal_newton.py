@@ -9,9 +9,9 @@ import numpy as np
 
 from gramian._core.numerics.compiled import compiled_later, njit
 from gramian._core.types import Floats, Ints
-from gramian.objective.problem import Point, Problem, joint_scale
+from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Solver, State
 from gramian.solvers.smooth.group_descent import group_step
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
@@ -30,10 +30,21 @@ class ProximalNewton(Solver):
 
     name: ClassVar[str] = "proximal Newton"
     unit: ClassVar[str] = "proximal Newton steps"
+    may_diverge: ClassVar[bool] = True
 
     def supports(self, problem: Problem) -> bool:
         """A smooth loss; any penalty with known parts."""
-        return problem.loss.smooth and problem.parts is not None and not joint_scale(problem.loss)
+        return problem.loss.smooth and problem.parts is not None and not problem.loss.estimates_scale
+
+    def cost(self, problem: Problem) -> float:
+        """A Hessian of n (m p)² multiplications a step, where the penalty has no gradient."""
+        assert problem.parts is not None
+        joint = problem.m * problem.p
+        usable = problem.loss.suits_newton and not problem.parts.smooth and joint <= MAX_DENSE_HESSIAN_COLUMNS
+        return float(problem.rows.n) * joint**2 if usable else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        return f"a smooth loss and zeros or bounds, {problem.p} columns"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = problem.zero() if start is None else start

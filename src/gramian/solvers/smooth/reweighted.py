@@ -1,7 +1,7 @@
 """Iteratively reweighted least squares: a weighted quadratic above the loss, minimised in turn."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from gramian._core.types import Floats
 from gramian.objective.losses.regression import Power, StudentT
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
 from gramian.solvers.smooth.proximal_newton import model_step
 
@@ -44,11 +44,26 @@ class Reweighted(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """Student's t; any penalty with known parts."""
-        return isinstance(problem.loss, StudentT) and problem.parts is not None
+        return problem.loss.weighted_least_squares and problem.parts is not None
+
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> "Reweighted":
+        return cls(1e-4 * least_scale(problem))
+
+    def cost(self, problem: Problem) -> float:
+        """A weighted Gram matrix of n p² multiplications a step."""
+        return pass_cost(problem) * problem.p if problem.p <= MAX_DENSE_HESSIAN_COLUMNS else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        return "each row's weight makes a parabola above Student's t: the likelihood only grows"
+
+    @classmethod
+    def alternative(cls, problem: Problem) -> str:
+        large = problem.loss.weighted_least_squares and problem.p > MAX_DENSE_HESSIAN_COLUMNS
+        return f"at most {MAX_DENSE_HESSIAN_COLUMNS} columns, or the Huber loss" if large else ""
 
     def init(self, problem: Problem, start: Floats | None) -> State:
-        loss = problem.loss
-        assert isinstance(loss, StudentT)
+        loss = cast(StudentT, problem.loss)
         theta = problem.zero() if start is None else start
         scale = loss.scale
         if scale is None:
@@ -65,8 +80,7 @@ class Reweighted(Solver):
         return total
 
     def _state(self, problem: Problem, theta: Floats, scale: float) -> State:
-        loss = problem.loss
-        assert isinstance(loss, StudentT)
+        loss = cast(StudentT, problem.loss)
         fixed = loss.at(scale)
 
         def of_block(block: Block) -> _Scaled:
@@ -93,8 +107,7 @@ class Reweighted(Solver):
         return State(theta, point.value, measure, scale=scale, more={"point": point, "mass": mass, "squares": squares})
 
     def step(self, problem: Problem, state: State) -> State:
-        loss = problem.loss
-        assert isinstance(loss, StudentT)
+        loss = cast(StudentT, problem.loss)
         assert state.scale is not None
         point: Point = state.more["point"]
         scale = state.scale
@@ -134,14 +147,20 @@ class PowerNewton(Solver):
 
     def supports(self, problem: Problem) -> bool:
         """A power above 1; any penalty with known parts."""
-        return isinstance(problem.loss, Power) and problem.loss.smooth and problem.parts is not None
+        return problem.loss.power and problem.loss.smooth and problem.parts is not None
+
+    def cost(self, problem: Problem) -> float:
+        """A weighted Gram matrix of n p² multiplications a step."""
+        return pass_cost(problem) * problem.p if problem.p <= MAX_DENSE_HESSIAN_COLUMNS else np.inf
+
+    def reason(self, problem: Problem) -> str:
+        return "a power of the residual has a gradient"
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         return self._state(problem, problem.zero() if start is None else start)
 
     def _state(self, problem: Problem, theta: Floats, stalled: bool = False) -> State:
-        loss = problem.loss
-        assert isinstance(loss, Power)
+        loss = cast(Power, problem.loss)
         near = least_scale(problem)
 
         def of_block(block: Block) -> Sums:

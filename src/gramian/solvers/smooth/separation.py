@@ -6,8 +6,6 @@ import numpy as np
 from scipy.optimize import linprog
 
 from gramian._core.types import Floats
-from gramian.objective.losses.classification import Logistic, Softmax
-from gramian.objective.losses.regression import Poisson
 from gramian.objective.problem import Problem
 from gramian.rows import Block
 from gramian.solvers.base import Outcome
@@ -20,7 +18,7 @@ MOST_CELLS = 2_000_000  # numbers in a table that is looked through for a separa
 
 def may_separate(problem: Problem) -> bool:
     """Whether the loss has no minimum of its own, and the penalty and the bounds leave directions free."""
-    if problem.parts is None or not isinstance(problem.loss, Logistic | Softmax | Poisson):
+    if problem.parts is None or not problem.loss.infimum_at_infinity:
         return False
     if problem.parts.nothing:
         return True
@@ -86,7 +84,7 @@ def may_have_none(problem: Problem, outcome: Outcome) -> bool:
     """Whether an iteration ended where there may be no optimum, though its measure is small."""
     if not outcome.converged or outcome.ended or flat(problem, outcome):
         return True
-    return not isinstance(problem.loss, Poisson) and least_margin(problem, free_part(problem, outcome.theta)) > 0
+    return problem.loss.targets != "counts" and least_margin(problem, free_part(problem, outcome.theta)) > 0
 
 
 class Watch:
@@ -101,7 +99,7 @@ class Watch:
     def __call__(self, iteration: int, state: Any) -> bool:
         if iteration == LATE and self.problem.rows.n * self.problem.p <= FEW_CELLS:
             return separating_columns(self.problem, state.theta) is not None
-        if isinstance(self.problem.loss, Poisson) or iteration < 3 or iteration % 3 != 0:
+        if self.problem.loss.targets == "counts" or iteration < 3 or iteration % 3 != 0:
             return False
         return least_margin(self.problem, free_part(self.problem, state.theta)) > 0
 
@@ -140,7 +138,7 @@ def _margins(y: Floats, f: Floats) -> Floats:
 
 def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     """The columns that a separating direction uses; empty where it uses them all; None where there is none."""
-    counts = isinstance(problem.loss, Poisson)
+    counts = problem.loss.targets == "counts"
     if not counts and least_margin(problem, free_part(problem, theta)) > 0:
         return []
     if problem.rows.n * max(problem.m - 1, 1) * problem.m * problem.p > MOST_CELLS:

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.objective.losses.regression import Huber
 from gramian.objective.penalties import PenaltyTerms, Separable
-from gramian.objective.problem import Problem, joint_scale
-from gramian.solvers.base import Solver, State, run
+from gramian.objective.problem import Problem
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, run
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
 
+MAX_PROBLEMS = 20  # that a fit mostly needs
 MAX_INNER_ITERATIONS = 1000
 LASSO_TOL, MIN_TOL = 1e-10, 1e-12  # of the first weighted problem, and of any
 
@@ -69,6 +69,24 @@ class LocalLinear(Solver):
         """A penalty that is concave in every |w|, and weighted L1 problems that `inner` supports."""
         return is_concave(problem) and self.inner.supports(majorizer(problem, problem.zero())[0])
 
+    @classmethod
+    def for_problem(cls, problem: Problem, choose: Choose) -> "LocalLinear | None":
+        """With the solver of the first weighted problem; None where the penalty is none, or outputs are too many."""
+        joint = problem.m > 1 and (not problem.loss.smooth or problem.m * problem.p > MAX_DENSE_HESSIAN_COLUMNS)
+        return None if joint or not is_concave(problem) else cls(choose(majorizer(problem, problem.zero())[0])[0])
+
+    def cost(self, problem: Problem) -> float:
+        """That of the weighted problems."""
+        return MAX_PROBLEMS * self.inner.cost(majorizer(problem, problem.zero())[0])
+
+    def reason(self, problem: Problem) -> str:
+        return f"a concave penalty lies below weighted L1 norms that touch it: {self.inner.name} on these"
+
+    @classmethod
+    def alternative(cls, problem: Problem) -> str:
+        unfit = problem.m > 1 and not problem.loss.smooth and is_concave(problem)
+        return "one decision per class (multiclass='ovr'), or the Softmax loss" if unfit else ""
+
     def init(self, problem: Problem, start: Floats | None) -> State:
         lasso, theta = majorizer(problem, problem.zero())
         if start is not None and problem.loss.smooth:
@@ -112,5 +130,5 @@ def _at_scale(problem: Problem, scale: float) -> Problem:
     """The problem with the scale of its loss fixed, of which the coefficients satisfy the same conditions."""
     loss: Any = problem.loss
     # The joint objective of Huber's loss is scale + scale · loss.
-    joint = joint_scale(loss) and isinstance(loss, Huber)
+    joint = loss.estimates_scale and loss.joint_form
     return problem.with_loss(loss.at(scale)).with_alpha(problem.alpha / (scale if joint else 1.0))
