@@ -306,11 +306,21 @@ def variances(model, X, target=0):
 @pytest.mark.parametrize("penalty", [None, "l2"])
 def test_regressor_with_squared_loss(penalty):
     X, y = data(0)
-    model = gm.Regressor(penalty=penalty, alpha=0.05).fit(X, y)
+    model = gm.Regressor(penalty=penalty, alpha=0.05, solver="newton").fit(X, y)
     ours = model.predict_distribution(X)
     noise = np.mean((y - model.predict(X)) ** 2)
     np.testing.assert_allclose(ours.mean, model.predict(X))
     np.testing.assert_allclose(ours.std, np.sqrt(noise + variances(model, X)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", [None, "l2"])
+def test_regressor_with_squared_loss_in_closed_form(penalty):
+    X, y = data(0)
+    ours = gm.Regressor(penalty=penalty, alpha=0.05).fit(X, y).predict_distribution(X)
+    named = gm.LinearRegression() if penalty is None else gm.Ridge(0.05)
+    theirs = named.fit(X, y).predict_distribution(X)
+    np.testing.assert_array_equal(ours.mean, theirs.mean)
+    np.testing.assert_array_equal(ours.quantile(0.9), theirs.quantile(0.9))
 
 
 def test_regressor_with_other_losses():

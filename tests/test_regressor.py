@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,179 @@ def loss_value(loss, model, X, y, w=None):
 
 
 # special cases
+
+DIFFERENCES = np.diff(np.eye(5), axis=0)
+NAMED = [
+    ("l2", gm.Ridge, {}),
+    (P.Tikhonov(DIFFERENCES), gm.Ridge, {"matrix": DIFFERENCES}),
+    ("l1", gm.Lasso, {"tol": 1e-8}),
+    ("elastic_net", gm.ElasticNet, {"tol": 1e-8}),
+    (P.ElasticNet(0.2), gm.ElasticNet, {"tol": 1e-8, "l1_ratio": 0.2}),
+    (None, gm.LinearRegression, {}),
+]
+DATA = ["plain", "weights", "targets", "wide", "sparse", "constant", "scan", "frame"]
+
+
+def data_of(kind, d=5):
+    """Arguments of `fit`, and rows to predict."""
+    X, y = table(31, n=60 if kind != "wide" else 4, d=d)
+    w = np.random.default_rng(31).integers(0, 3, len(y)).astype(float) if kind == "weights" else None
+    if kind == "targets":
+        y = np.column_stack([y, 2.0 * y + X[:, 1] ** 2])
+    if kind == "sparse":
+        X = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    if kind == "constant":
+        X[:, 2] = 3.0
+    if kind == "scan":
+        return (gm.scan(X, y),), {}, X
+    if kind == "frame":
+        X = pd.DataFrame(X, columns=list("abcde"))
+    return (X, y), {"sample_weight": w}, X
+
+
+def same(a, b, name):
+    """Whether two fitted attributes are equal to the bit, field by field where they are records."""
+    if hasattr(a, "__dataclass_fields__"):
+        assert type(a) is type(b), name
+        for field in a.__dataclass_fields__:
+            same(getattr(a, field), getattr(b, field), f"{name}.{field}")
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys(), name
+        for key in a:
+            same(a[key], b[key], f"{name}[{key}]")
+    elif isinstance(a, tuple):
+        assert len(a) == len(b), name
+        for one, two in zip(a, b, strict=True):
+            same(one, two, name)
+    elif isinstance(a, np.ndarray | float):
+        np.testing.assert_array_equal(a, b, err_msg=name)
+    else:
+        assert a == b, name
+
+
+def outcome(predict):
+    """What a call returns, or the text of its refusal without the name of the estimator."""
+    try:
+        return predict()
+    except ValueError as error:
+        return str(error).replace("Regressor", "").replace("Lasso", "").replace("ElasticNet", "")
+
+
+OPTIONS = [
+    {},
+    {"alpha": 0.3},
+    {"alpha": 0.1, "alphas": [1.0, 0.5]},
+    {"alphas": [1.0, 0.1, 0.01], "cv": 3},
+    {"alphas": [1.0, 0.1], "cv": "loo"},
+    {"rule": "one_se", "cv": KFold(2), "fit_intercept": False},
+]
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize(("penalty", "named", "given"), NAMED, ids=lambda value: str(value)[:12])
+def test_squared_loss_is_the_named_estimator(penalty, named, given, kind):
+    """The same fit to the bit: every attribute, warnings, the summary, predictions and intervals."""
+    arguments, weight, Z = data_of(kind)
+    for options in OPTIONS:
+        every = {"cv": 2, **options} if kind == "wide" else options
+        known = {k: v for k, v in every.items() if k in named().get_params()}
+        messages, fits = [], []
+        for model in (named(**known, **given), gm.Regressor("squared", penalty, **every)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fits.append(model.fit(*arguments, **weight))
+            messages.append([str(w.message) for w in caught])
+        assert messages[0] == messages[1]
+        special, general = fits
+        fitted = {"coef_", *(name for name in vars(special) if name.endswith("_") and not name.startswith("_"))}
+        assert {"certificate_", "solver_", "intercept_"} <= fitted
+        for name in fitted:
+            same(getattr(special, name), getattr(general, name), name)
+        one, two = special.summary(), general.summary()
+        same(one.coefficients, two.coefficients, "coefficients")
+        same(one.facts, {k: one.facts[k] if k == "objective" else two.facts[k] for k in one.facts}, "facts")
+        assert one.notes == two.notes
+        same(special.predict(Z), general.predict(Z), "predictions")
+        for of in ("observation", "mean"):
+            intervals = [outcome(lambda model=model, of=of: model.predict(Z, 0.9, of)) for model in fits]
+            same(*intervals, "interval")
+            if issubclass(named, gm.ElasticNet):
+                assert "no prediction intervals" in intervals[0]
+        if not issubclass(named, gm.ElasticNet):
+            same(special.log_likelihood(), general.log_likelihood(), "log-likelihood")
+
+
+@pytest.mark.parametrize(("penalty", "named", "given"), NAMED, ids=lambda value: str(value)[:12])
+def test_squared_loss_is_fitted_from_sums(penalty, named, given):
+    X, y = table(32)
+    alpha = {} if penalty is None else {"alpha": 0.2}
+    for data in (gm.moments(X, y), gm.triangle(X, y)):
+        if issubclass(named, gm.ElasticNet) and isinstance(data, gm.Triangle):
+            with pytest.raises(ValueError, match="Regressor fits from rows or Moments"):
+                gm.Regressor("squared", penalty, **alpha).fit(data)
+            continue
+        special, general = named(**alpha, **given).fit(data), gm.Regressor("squared", penalty, **alpha).fit(data)
+        np.testing.assert_array_equal(special.coef_, general.coef_)
+        assert str(special.certificate_) == str(general.certificate_)
+        assert special.solver_ == general.solver_
+    for other in (gm.Regressor("huber", "l2", 0.1), gm.Regressor("squared", P.GroupL1(), 0.1)):
+        with pytest.raises(ValueError, match="cannot be fitted from Moments alone: only the squared loss"):
+            other.fit(gm.moments(X, y))
+
+
+def test_objective_of_the_squared_loss():
+    X, y = table(33)
+    Y = np.column_stack([y, X[:, 0] - y])
+    w = np.random.default_rng(33).integers(0, 3, len(y)).astype(float)
+    for penalty in (None, "l2", "l1", P.ElasticNet(0.3), P.Tikhonov(DIFFERENCES)):
+        model = gm.Regressor("squared", penalty, 0.2).fit(X, Y, sample_weight=w)
+        alpha = 0.0 if penalty is None else 0.2
+        for j in range(2):
+            cost = model.penalty.value if hasattr(model.penalty, "value") else {"l2": P.L2(), "l1": P.L1()}.get(penalty)
+            cost = getattr(cost, "value", cost) or (lambda coef: 0.0)
+            value = np.average((Y[:, j] - model.predict(X)[:, j]) ** 2, weights=w) + alpha * cost(model.coef_[j])
+            np.testing.assert_allclose(model.objective_[j], value, rtol=1e-10)
+        assert model.alpha_ == alpha
+        assert model.n_iter_ >= 1
+
+
+def test_solvers_of_the_named_estimators():
+    X, y = table(34)
+    assert gm.Regressor("squared", "l2", 0.1, solver="qr").fit(X, y).solver_.name == "QR"
+    rows = gm.Regressor("squared", "l1", 0.1, solver="rows").fit(X, y)
+    np.testing.assert_allclose(rows.coef_, gm.Regressor("squared", "l1", 0.1).fit(X, y).coef_, atol=1e-9)
+    for loss, penalty, solver in (("huber", "l2", "qr"), ("squared", "l2", "rows"), ("squared", "l1", "cholesky")):
+        with pytest.raises(ValueError, match=f"solver is '{solver}'"):
+            gm.Regressor(loss, penalty, 0.1, solver=solver).fit(X, y)
+
+
+def test_a_penalty_declares_by_its_terms_that_it_is_quadratic():
+    class Weighted(P.L2):
+        def value(self, w):
+            return float(np.arange(1, len(w) + 1) @ w**2)
+
+        def parts(self, d):
+            return replace(super().parts(d), square=np.arange(1.0, d + 1))
+
+    X, y = table(35)
+    model = gm.Regressor("squared", Weighted()).fit(X, y)
+    exact = gm.Ridge(penalty_factors=np.arange(1.0, 6.0)).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, exact.coef_)
+    assert model.alpha_ == exact.alpha_
+
+
+def test_squared_loss_with_other_penalties_or_callbacks_goes_to_general_solvers():
+    X, y = table(36)
+    seen = []
+    model = gm.Regressor("squared", "l2", 0.1, callbacks=[lambda step, state: seen.append(step)]).fit(X, y)
+    assert seen
+    assert model.solver_.name == "Newton"
+    np.testing.assert_allclose(model.coef_, gm.Ridge(0.1).fit(X, y).coef_, rtol=1e-8)
+    assert not hasattr(model, "noise_variance_")
+    with pytest.raises(ValueError, match="no prediction intervals"):
+        model.predict(X, interval=0.9)
+    huge = gm.Regressor("squared", "l1", 0.1).fit(X * 1e150, y)
+    assert huge.solver_.name != "active set on the Gram matrix"
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -134,7 +308,7 @@ def test_poisson_errors_against_statsmodels():
 def test_squared_errors_are_the_sandwich_of_statsmodels():
     X, y = table(6)
     theirs = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC3", use_t=True)
-    found = gm.Regressor("squared", None).fit(X, y).summary().coefficients
+    found = gm.Regressor("squared", None, solver="newton").fit(X, y).summary().coefficients
     np.testing.assert_allclose(found["estimate"], theirs.params, rtol=1e-8)
     np.testing.assert_allclose(found["error"], theirs.bse, rtol=1e-7)
     np.testing.assert_allclose(found["p"], theirs.pvalues, rtol=1e-4, atol=1e-12)
@@ -146,7 +320,8 @@ def test_sandwich_by_its_formula(loss, intercept):
     """H⁻¹ J H⁻¹ / n with the penalty in H and gradients over 1 − leverage in J, in raw columns."""
     X, y = table(7)
     alpha = 0.05
-    model = gm.Regressor(loss, "l2", alpha, fit_intercept=intercept, tol=1e-11).fit(X, y)
+    solver = "newton" if loss == L.Squared() else "auto"  # "auto" has the standard errors of ridge regression
+    model = gm.Regressor(loss, "l2", alpha, fit_intercept=intercept, tol=1e-11, solver=solver).fit(X, y)
     Z = np.column_stack([np.ones(len(y)), X]) if intercept else X
     f = X @ model.coef_ + model.intercept_
     H = (Z * loss.curvature(y, f)[:, None]).T @ Z / len(y)
@@ -438,7 +613,9 @@ def test_log_likelihood_is_of_the_rows_alone():
         np.testing.assert_allclose(model.log_likelihood(), -density.sum(), rtol=1e-9)
     for loss in ("squared", "absolute", "huber"):
         with pytest.raises(ValueError, match="−log of a density"):
-            gm.Regressor(loss, "l2", 0.1).fit(X, y).log_likelihood()
+            gm.Regressor(loss, "l2", 0.1, solver="newton" if loss == "squared" else "auto").fit(X, y).log_likelihood()
+    with pytest.raises(ValueError, match="of the training data"):
+        gm.Regressor(L.StudentT(4.0), "l2", 0.1).fit(X, y).log_likelihood(X, y)
 
 
 def test_no_interval_is_promised():

@@ -26,6 +26,8 @@ class PenaltyTerms:
         Each adds √size · ‖w_g‖.
     low, high : array (d,)
         Bounds, infinite where there are none.
+    root : array (m, d), optional
+        Γ with S = ΓᵀΓ, where S was made of it.
     """
 
     square: Floats
@@ -33,6 +35,7 @@ class PenaltyTerms:
     groups: tuple[Ints, ...]
     low: Floats
     high: Floats
+    root: Floats | None = None
 
     @cached_property
     def bounded(self) -> bool:
@@ -240,7 +243,7 @@ class Tikhonov(Penalty):
         matrix = np.asarray(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[1] != d:
             raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
-        return _parts(d, matrix.T @ matrix)
+        return replace(_parts(d, matrix.T @ matrix), root=matrix)
 
 
 @dataclass(frozen=True)

@@ -9,35 +9,34 @@ from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats would take 
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
 from gramian._core.validation import choice, number
-from gramian.models.base.linear_model import Interval, LinearModel
+from gramian.models.base.errors import penalty_notes
+from gramian.models.base.linear_model import Interval
+from gramian.models.base.squared_loss import SquaredLossModel
 from gramian.rows import Rows, scan
 from gramian.solvers.least_squares.closed_form import Solution
 
 
-class InferentialModel(LinearModel):
+class InferentialModel(SquaredLossModel):
     """A linear model with standard errors, tests and intervals, from its covariance and the noise variance."""
 
-    noise_variance_: Any
-    _solution: Solution
-
-    def _set_inference(self, solution: Any, one_target: bool) -> None:
-        self._solution = solution
-        variance = solution.residual / solution.weight
-        self.noise_variance_ = float(variance[0]) if one_target else variance
+    @property
+    def _closed_form(self) -> Solution:
+        assert self._solution is not None
+        return self._solution
 
     def _freedom(self) -> float:
-        return float(self._solution.weight - self._solution.df)
+        return float(self._closed_form.weight - self._closed_form.df)
 
     def _variance(self) -> Floats:
         """Unbiased noise variance (t,); NaN without degrees of freedom."""
         freedom = self._freedom()
         if freedom <= 0:
-            return np.full(len(self._solution.residual), np.nan)
-        return self._solution.residual / freedom
+            return np.full(len(self._closed_form.residual), np.nan)
+        return self._closed_form.residual / freedom
 
     def _errors(self) -> tuple[Floats, float]:
         """Standard errors over the noise deviation: of the coefficients (d,) and of the intercept."""
-        s = self._solution
+        s = self._closed_form
         assert s.spread is not None
         d = len(s.x)
         scaled = np.ldexp(s.mean[:d], -s.x)
@@ -71,17 +70,17 @@ class InferentialModel(LinearModel):
 
     def _located(self, rows: Rows) -> tuple[Floats, Floats]:
         """Predictions, and their own variance over that of the noise."""
-        if self._freedom() > 0 and self._solution.spread is None:
+        if self._freedom() > 0 and self._closed_form.spread is None:
             raise ValueError(
                 f"The covariance of {self.n_features_in_} coefficients is too large to keep: no intervals."
             )
         if self._freedom() <= 0:
             raise ValueError(
-                f"The fit uses {self._solution.df:.3g} degrees of freedom of a total weight of "
-                f"{self._solution.weight:.3g}: none are left for a prediction interval. Use more rows or fewer "
+                f"The fit uses {self._closed_form.df:.3g} degrees of freedom of a total weight of "
+                f"{self._closed_form.weight:.3g}: none are left for a prediction interval. Use more rows or fewer "
                 "features."
             )
-        s = self._solution
+        s = self._closed_form
         d = len(s.x)
 
         def spread(block: Any) -> list[Floats]:
@@ -100,7 +99,7 @@ class InferentialModel(LinearModel):
         """
         variance = np.atleast_1d(self.noise_variance_)
         if X is None:
-            weight, squares = self._solution.weight, self._solution.residual
+            weight, squares = self._closed_form.weight, self._closed_form.residual
         else:
             rows = scan(X, y, sample_weight=sample_weight)
             block = rows.collect()
@@ -115,7 +114,7 @@ class InferentialModel(LinearModel):
 
     def _summary(self) -> Summary:
         """The table: estimates, standard errors, 95 % intervals and p-values of a t distribution."""
-        s = self._solution
+        s = self._closed_form
         columns = self._coefficient_table()
         estimate, sigma, freedom = columns["estimate"], np.sqrt(self._variance()), self._freedom()
         notes = [self.certificate_.note] if self.certificate_.note else []
@@ -146,3 +145,11 @@ class InferentialModel(LinearModel):
         }
         known = {name: value for name, value in facts.items() if value is not None}
         return Summary(type(self).__name__, columns, known, notes)
+
+    def _ridge_summary(self) -> Summary:
+        """The table with the strength of the penalty, and what standard errors under it do not contain."""
+        summary = InferentialModel._summary(self)
+        chosen = hasattr(self, "scores_")
+        notes = [*summary.notes, *penalty_notes(self.alpha_, chosen, "error" in summary.coefficients)]
+        notes += [str(self.scores_)] if chosen else []
+        return Summary(summary.title, summary.coefficients, {"alpha": self.alpha_, **summary.facts}, notes)

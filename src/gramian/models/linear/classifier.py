@@ -18,8 +18,8 @@ from gramian.models.base.composed import Composed, loss_of, penalty_of
 from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, penalty_notes
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
+from gramian.models.base.path import Path, path_of
 from gramian.models.linear.regressor import GRID
-from gramian.models.linear.ridge import Path, path_of
 from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.problem import Problem

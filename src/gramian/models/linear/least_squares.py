@@ -6,9 +6,10 @@ from typing import Any
 from gramian._core.estimator import estimator
 from gramian._core.validation import choice, flag
 from gramian.models.base.inference import InferentialModel
-from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.least_squares.closed_form import METHODS, solve
-from gramian.solvers.least_squares.row_space import minimum_norm
+from gramian.models.base.squared_loss import Options
+from gramian.models.linear.squared_loss import LeastSquares
+from gramian.rows import single_threaded_blas
+from gramian.solvers.least_squares.closed_form import METHODS
 
 
 @estimator
@@ -57,16 +58,10 @@ class LinearRegression(InferentialModel):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
-        method = choice("solver", self.solver, METHODS)
+        solver = choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight)
-        one = data.one_target
-        if isinstance(data, Rows) and data.n < data.d and method == "auto":
-            solution = minimum_norm(data, intercept=intercept)
-        else:
-            solution = solve(data, intercept=intercept, method=method)
-        self._set_coefficients(solution.coef, solution.intercept, one)
-        self._set_inference(solution, one)
-        self._set_certificate(solution.certificate, solution.solver)
+        fit = LeastSquares().fit(data, Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver))
+        self._set_fit(fit, data.one_target)
         return self
 
     def _ridge_alpha(self) -> float:

@@ -10,8 +10,9 @@ from gramian._core import deadline
 from gramian._core.types import Floats
 from gramian.models.base.averaging import Posterior
 from gramian.models.base.errors import MOST, inverse_root
+from gramian.models.linear.lasso_method import SMALL_GRAM
 from gramian.models.linear.ridge import Ridge
-from gramian.models.linear.sparse import SMALL_GRAM, Lasso
+from gramian.models.linear.sparse import Lasso
 from gramian.objective.likelihoods import Likelihood, Scaled
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.penalties import Penalty
@@ -109,7 +110,7 @@ class Squares:
     def _ridge(self, alpha: float) -> Solution:
         if not self.wide:
             return solve(self.data, intercept=self.intercept, alpha=alpha, moments=self.moments)
-        return Ridge(alpha, fit_intercept=self.intercept).fit(self.data)._solution
+        return Ridge(alpha, fit_intercept=self.intercept).fit(self.data)._closed_form
 
     def _lasso(self, alpha: float) -> Answer:
         rows = isinstance(self.data, Rows) and self.data.d > max(self.data.n, SMALL_GRAM)

@@ -11,16 +11,19 @@ from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.composed import Composed, loss_of, penalty_of
 from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, penalty_notes, refuse_perfect
+from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.linear_model import LinearModel
-from gramian.models.linear.ridge import Path, path_of
+from gramian.models.base.path import path_of
+from gramian.models.base.squared_loss import Options, OutOfRange, SquaredLossMethod
+from gramian.models.linear.squared_loss import method_of
 from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.losses.regression import StudentT
+from gramian.objective.penalties import Penalty, Zero
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength
-from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
 
@@ -28,7 +31,7 @@ GRID = 20
 
 
 @estimator
-class Regressor(Kernelised, Composed, LinearModel):
+class Regressor(Kernelised, Composed, InferentialModel):
     """A linear model with any loss and any penalty, its strength chosen by cross-validation.
 
     Minimises (1/Σw) Σ w loss(y, b + cᵀx) + alpha · penalty(c). Several targets are fitted one by one.
@@ -41,8 +44,9 @@ class Regressor(Kernelised, Composed, LinearModel):
         "l2", "l1", "elastic_net", … or an object of `gm.penalties`; None for no penalty.
     alpha : "auto" or float
         Strength; "auto" chooses by cross-validation.
-    alphas : int or array
-        Length of the grid, or the grid itself. A grid given is not refined.
+    alphas : "auto", int or array
+        Length of the grid, or the grid itself. "auto" is the length that suits the method: as in `Ridge` and `Lasso`
+        for the squared loss with their penalties, otherwise 20. A grid given is not refined.
     cv : int, "loo", splitter or list of (train, test) pairs
         "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
         refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
@@ -50,13 +54,15 @@ class Regressor(Kernelised, Composed, LinearModel):
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     solver : "auto", a name, or a solver object such as `gm.solvers.GradientDescent()`
-        "auto" chooses by loss, penalty and cost, and says in `solver_` which and why.
+        "auto" chooses by loss, penalty and cost, and says in `solver_` which and why. Names are those of the general
+        solvers, and of `Ridge`, `LinearRegression` or `Lasso` where the loss and penalty are theirs.
     max_iter : int
         Most iterations of the solver.
     tol : float
         Tolerance of the certificate's quantity, relative.
     callbacks : list of functions
-        Each is called with the iteration and its state; one that returns True ends the fit.
+        Each is called with the iteration and its state; one that returns True ends the fit. With callbacks, the
+        squared loss is fitted by iterations too.
     kernel : None, str or Kernel
         None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
     rank : int, optional
@@ -70,10 +76,15 @@ class Regressor(Kernelised, Composed, LinearModel):
     coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_
     scale_ : float
         The scale of the loss, where it has one.
+    noise_variance_ : float
+        Of the squared loss with a quadratic penalty or none.
     scores_, path_ : where alpha was chosen
 
     Notes
     -----
+    The squared loss with a quadratic penalty is `Ridge`, with an absolute one `Lasso` or `ElasticNet`, with none
+    `LinearRegression`: the same choice of alpha, coefficients, certificate, standard errors and intervals, at the same
+    cost. The rest is by general solvers, and so is the squared loss with a general solver asked for or callbacks:
     Standard errors are those of M-estimators: a sandwich in which each row's gradient is divided by 1 − its leverage
     (HC3), with the scale of Huber's loss and Student's t corrected for the degrees of freedom, and intervals of
     Student's t; of counts by the curvature of the likelihood. The bias of a penalty and the choice of alpha are not in
@@ -93,7 +104,7 @@ class Regressor(Kernelised, Composed, LinearModel):
     penalty: Any = "l2"
     alpha: str | float = "auto"
     _: KW_ONLY
-    alphas: Any = GRID
+    alphas: Any = "auto"
     cv: Any = 5
     rule: str = "best"
     fit_intercept: bool = True
@@ -110,35 +121,84 @@ class Regressor(Kernelised, Composed, LinearModel):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Regressor":
         """Fit to (X, y) or `Rows`."""
         loss, penalty = loss_of(self.loss, ("numbers", "counts")), penalty_of(self.penalty)
-        alpha, given = validation.alpha(self.alpha), validation.alphas(self.alphas)
+        alpha, alphas = validation.alpha(self.alpha), self._alphas()
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
         validation.whole("max_iter", self.max_iter, low=1)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
-        data = self._source(X, y, sample_weight, sums=False)
-        assert isinstance(data, Rows)
-        data = data.settled()
-        for name in ("scores_", "path_", "scale_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        callbacks = validation.functions("callbacks", self.callbacks)
+        data = self._source(X, y, sample_weight, sums=alpha is not None or penalty == Zero())
+        self._forget_fit()
+        self._loss = loss
+        method = self._squared_loss_method(loss, penalty, data.d) if self.kernel is None and not callbacks else None
+        if method is None:
+            if not isinstance(data, Rows):
+                raise ValueError(self._needs_moments(type(data).__name__))
+            return self._fit_problems(data.settled(), loss, penalty, alpha, alphas)
+        grid = method.grid if alphas is None else alphas
+        name, solver = type(self).__name__, self.solver
+        options = Options(alpha, grid, self.cv, self.rule, intercept, solver, self.max_iter, tol, name)
+        try:
+            fit = method.fit(data, options)
+        except OutOfRange:
+            if not isinstance(data, Rows):
+                raise
+            return self._fit_problems(data.settled(), loss, penalty, alpha, alphas)
+        self.alpha_ = fit.alpha
+        self._set_fit(fit, data.one_target)
+        costs = np.array([penalty.value(coef) for coef in fit.coef.T])
+        self._mean_loss = list(fit.residual / fit.weight)
+        objective = fit.residual / fit.weight + fit.alpha * costs
+        self.objective_ = float(objective[0]) if data.one_target else objective
+        if not fit.history:  # a solution in closed form is one step
+            self.history_, self.n_iter_ = [(1, float(objective.sum()), fit.certificate.value)], 1
+        self._covariances: list[Covariance | None] = [None] * len(costs)
+        self._weight, self._perfect = fit.weight, ""
+        return self
+
+    def _alphas(self) -> Any:
+        """The length of the grid or the grid itself; None for the length that suits the method."""
+        if isinstance(self.alphas, str) and self.alphas == "auto":
+            return None
+        return validation.alphas(self.alphas)
+
+    def _squared_loss_method(self, loss: Loss, penalty: Penalty, d: int) -> SquaredLossMethod | None:
+        """The method of the squared loss for this penalty, unless another solver is asked for."""
+        method = method_of(loss, penalty.parts(d))
+        asked = isinstance(self.solver, str) and method is not None and self.solver in method.solvers
+        return method if asked else None
+
+    def _needs_moments(self, given: str) -> str:
+        return (
+            f"This {type(self).__name__} cannot be fitted from {given} alone: only the squared loss with a quadratic "
+            'or absolute penalty and solver="auto" can. Fit from the data or gm.scan of them.'
+        )
+
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        if hasattr(self, "scale_"):
+            del self.scale_
+
+    def _fit_problems(self, data: Rows, loss: Loss, penalty: Penalty, alpha: float | None, given: Any) -> "Regressor":
+        """The fit by the general solvers, one problem for each target."""
+        given = GRID if given is None else given
         targets = [_target(data, j) for j in range(len(data.target_names))]
 
         def reading(j: int) -> Any:
             return lambda rows: Problem(
-                rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, intercept=intercept
+                rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, intercept=self.fit_intercept
             )
 
         problem_factories = [reading(j) for j in range(len(targets))]
-        problems = [Problem(rows, loss, penalty, alpha or 0.0, intercept=intercept) for rows in targets]
+        problems = [Problem(rows, loss, penalty, alpha or 0.0, intercept=self.fit_intercept) for rows in targets]
         if alpha is None and has_strength(problems[0]):
             alphas = grid(problems[0], given) if isinstance(given, int) else given
             search = AlphaSearch(data, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter)
-            self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not isinstance(given, int))
+            self.scores_ = search.choose(alphas, rule=self.rule, fixed=not isinstance(given, int))
             alphas = self.scores_.alphas
             alpha = float(alphas[self.scores_.chosen])
-            self.path_: Path = path_of(alphas, *search.path(alphas), data.one_target)
-        callbacks = validation.functions("callbacks", self.callbacks)
-        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": tol, "callbacks": callbacks}
+            self.path_ = path_of(alphas, *search.path(alphas), data.one_target)
+        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": self.callbacks}
         fits = [fit_problem(problem.with_alpha(alpha or 0.0), **options) for problem in problems]
         self.alpha_ = alpha or 0.0
         self._keep(fits, data.one_target)
@@ -153,12 +213,12 @@ class Regressor(Kernelised, Composed, LinearModel):
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.objective_ = fits[0].value if one else np.array([fit.value for fit in fits])
-        self._loss: Loss = fits[0].problem.loss
+        self._loss = fits[0].problem.loss
         self._mean_loss = [fit.value - fit.problem.alpha * fit.problem.penalty.value(fit.coef[:, 0]) for fit in fits]
         if isinstance(self._loss, Scaled):
             scales = np.array([self._loss.unit if fit.scale is None else fit.scale for fit in fits])
             self.scale_ = float(scales[0]) if one else scales
-        self._covariances: list[Covariance | None] = [covariance_of(fit) for fit in fits]
+        self._covariances = [covariance_of(fit) for fit in fits]
         self._weight = fits[0].problem.columns.weight
         refused = [fit.perfect for fit, c in zip(fits, self._covariances, strict=True) if fit.perfect and c is None]
         self._perfect = refused[0] if refused else ""
@@ -172,14 +232,22 @@ class Regressor(Kernelised, Composed, LinearModel):
         """The distribution of the target given x, where the loss is a likelihood: mean, std, quantile, log_density."""
         from gramian.models.base.averaging import of_regressor
 
+        if self._solution is not None:
+            return super().predict_distribution(X)
         refuse_perfect(self, "predictive distribution")
         return of_regressor(self, self._rows(X))
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Any:
+        if self._solution is not None:
+            return super()._interval(rows, interval, interval_of)
         refuse_perfect(self, "intervals")
-        return super()._interval(rows, interval, interval_of)
+        return LinearModel._interval(self, rows, interval, interval_of)
 
     def _summary(self) -> Summary:
+        if self._solution is not None or self._facts:
+            summary = self._sparse_summary() if self._solution is None else self._ridge_summary()
+            known = {"loss": repr(self._loss), **summary.facts, "objective": self.objective_}
+            return Summary(summary.title, summary.coefficients, known, summary.notes)
         refuse_perfect(self, "summary")
         facts: dict[str, Any] = {"loss": repr(self._loss), "alpha": self.alpha_, "n": self._weight}
         facts["objective"] = self.objective_
@@ -196,12 +264,19 @@ class Regressor(Kernelised, Composed, LinearModel):
         notes += [str(self.scores_)] if hasattr(self, "scores_") else []
         return Summary(type(self).__name__, columns, facts, notes)
 
-    def log_likelihood(self) -> float:
-        """Log-likelihood of the training data under Student's t, whose −log is the loss."""
+    def log_likelihood(self, X: Any = None, y: Any = None, *, sample_weight: Any = None) -> float:
+        """Log-likelihood of the training data under Student's t, or as of `Ridge` under normal noise."""
+        if self._solution is not None:
+            return super().log_likelihood(X, y, sample_weight=sample_weight)
         if not isinstance(self._loss, StudentT):
             raise ValueError(
                 f"The loss {type(self._loss).__name__} has no scale that makes it the −log of a density. Use "
                 "gm.Regressor(loss='student_t'), gm.LinearRegression, or gm.MAP with a likelihood."
+            )
+        if X is not None:
+            raise ValueError(
+                "The log-likelihood under Student's t is of the training data: call it without X and y, and take "
+                "predict_distribution(X).log_density(y) of new data."
             )
         return float(-self._weight * np.sum(self._mean_loss))
 

@@ -1,6 +1,6 @@
 """Ridge regression and its Tikhonov generalisation."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -8,55 +8,16 @@ import numpy as np
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
-from gramian._core.types import Floats
 from gramian.models.base.errors import penalty_notes
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
-from gramian.rows import Rows, parallel_map, single_threaded_blas
-from gramian.selection.cv.fold_moments import FoldMoments, select
-from gramian.selection.cv.scores import Scores
-from gramian.selection.cv.splits import plan
-from gramian.selection.features.input import fold_moments
-from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, Solution, solve
-from gramian.solvers.least_squares.factor import quadratic
-from gramian.solvers.least_squares.landmarks import solve_landmarks
-from gramian.solvers.least_squares.ridge_path import RidgePath
-from gramian.solvers.least_squares.row_space import (
-    MOST_PRIMAL_COLUMNS,
-    RowSpace,
-    extreme_column,
-    lift,
-    project_to_row_space,
-)
-from gramian.statistics import Moments
-from gramian.statistics.products import moments_of
+from gramian.models.base.squared_loss import Options
+from gramian.models.linear.ridge_method import GRID, RidgeMethod
+from gramian.rows import single_threaded_blas
+from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
 
-GRID = 50
 MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
-MOST_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
-WIDEST = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """Coefficients along a grid of alphas, from the strongest penalty to the weakest.
-
-    Attributes
-    ----------
-    alphas : array (A,); coefs : array (A, d) or (A, t, d); intercepts : array (A,) or (A, t)
-    """
-
-    alphas: Floats
-    coefs: Floats
-    intercepts: Floats
-
-
-def path_of(alphas: Floats, coefs: Floats, intercepts: Floats, one_target: bool) -> Path:
-    """A path from coefficients (A, d, t) and intercepts (A, t)."""
-    if one_target:
-        return Path(alphas, coefs[:, :, 0], intercepts[:, 0])
-    return Path(alphas, coefs.transpose(0, 2, 1), intercepts)
 
 
 @estimator
@@ -200,38 +161,14 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        method = validation.choice("solver", self.solver, METHODS)
+        solver = validation.choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
-        penalty = self._penalty(data.d)
-        factors = penalty.diagonal
-        space, fitted, moments = None, data, None
-        if isinstance(data, Rows) and data.n < data.d and self._projects(data, penalty):
-            space = project_to_row_space(data, factors, intercept=intercept)
-            fitted, penalty = space.rows, QuadraticPenalty()
-        for name in ("scores_", "path_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        if alpha is None:
-            assert isinstance(fitted, Rows)
-            alpha, moments = self._select(fitted, grid, penalty, intercept, space)
-        elif not isinstance(grid, int) and isinstance(fitted, Rows | Moments):
-            moments = fitted if isinstance(fitted, Moments) else moments_of(fitted)
-            self._set_path(moments, grid, penalty, intercept, space)
-        if isinstance(fitted, Rows) and fitted.basis is not None and alpha > 0 and method != "qr":
-            solution = solve_landmarks(fitted, intercept=intercept, alpha=alpha, moments=moments)
-        else:
-            solution = solve(fitted, intercept=intercept, alpha=alpha, penalty=penalty, moments=moments, method=method)
-        if space is not None:
-            assert isinstance(data, Rows)
-            solution = lift(solution, space, data, alpha, factors, intercept)
-        self._finish(solution, alpha, data.one_target)
+        self._forget_fit()
+        options = Options(alpha, grid, self.cv, self.rule, intercept, solver)
+        fit = RidgeMethod(self._penalty(data.d)).fit(data, options)
+        self.alpha_ = fit.alpha
+        self._set_fit(fit, data.one_target)
         return self
-
-    def _finish(self, solution: Solution, alpha: float, one: bool) -> None:
-        self.alpha_ = alpha
-        self._set_coefficients(solution.coef, solution.intercept, one)
-        self._set_inference(solution, one)
-        self._set_certificate(solution.certificate, solution.solver)
 
     def _penalty(self, d: int) -> QuadraticPenalty:
         standardize = validation.flag("standardize", self.standardize)
@@ -247,66 +184,6 @@ class Ridge(Kernelised, InferentialModel):
             raise ValueError("matrix contains NaN or infinity; every entry of Γ must be a number.")
         return QuadraticPenalty(matrix=matrix)
 
-    @staticmethod
-    def _projects(rows: Rows, penalty: QuadraticPenalty) -> bool:
-        """Whether the row space has the solution: for a penalty that rotations leave alone, on columns of any units."""
-        positive = penalty.diagonal is None or bool((penalty.diagonal > 0).all())
-        if penalty.matrix is not None or penalty.standardize or not positive:
-            return False
-        extreme = extreme_column(rows)
-        if extreme is not None and rows.d > MOST_PRIMAL_COLUMNS:
-            raise ValueError(
-                f"Column {rows.name(extreme)} is so large or small that its square is beyond the range of float64. "
-                "Divide the column by its size first."
-            )
-        return extreme is None
-
-    def _select(
-        self, rows: Rows, grid: Any, penalty: QuadraticPenalty, intercept: bool, space: RowSpace | None
-    ) -> tuple[float, Moments]:
-        plans = plan(self.cv, rows)
-        # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
-        closed = plans[0].leave_one_out and not penalty.standardize
-        folds = None if closed else fold_moments(rows, plans) if penalty.standardize else FoldMoments(rows, plans)
-        total = moments_of(rows) if folds is None else folds.total
-        fixed = not isinstance(grid, int)
-        if not fixed:
-            _refuse_range(rows, total, penalty, intercept)
-        ends = _ends(total, penalty, intercept)
-        alphas = grid if fixed else np.geomspace(ends[1], ends[0], grid)
-        middle = _middle(alphas)
-        parts = [total, *([] if folds is None else (train for train, _ in folds.splits))]
-        whole, *trained = parallel_map(
-            lambda part: RidgePath(part, intercept=intercept, middle=middle, penalty=penalty), parts
-        )
-
-        def losses(some: Floats) -> tuple[Floats, Floats | None]:
-            if folds is None:
-                return whole.leave_one_out(rows, some)
-            return folds.losses([spectrum.coefs(some) for spectrum in trained]), folds.weights
-
-        limits = (ends[0] / 1e6, ends[1] * 1e6)
-        self.scores_: Scores = select(losses, alphas, rule=self.rule, fixed=fixed, limits=limits)
-        self._set_path(total, self.scores_.alphas, penalty, intercept, space, whole)
-        return float(self.scores_.alphas[self.scores_.chosen]), total
-
-    def _set_path(
-        self,
-        moments: Moments,
-        alphas: Floats,
-        penalty: QuadraticPenalty,
-        intercept: bool,
-        space: RowSpace | None,
-        spectrum: Any = None,
-    ) -> None:
-        if spectrum is None:
-            spectrum = RidgePath(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
-        coefs, intercepts = spectrum.coefs(alphas)
-        if space is not None:
-            coefs = np.stack([space.lift(coef) for coef in coefs])
-            intercepts = space.intercepts(coefs, intercepts)
-        self.path_ = path_of(alphas, coefs, intercepts, moments.one_target)
-
     def _ridge_alpha(self) -> float | None:
         plain = self.matrix is None and self.penalty_factors is None and not self.standardize
         return float(self.alpha) if plain and not isinstance(self.alpha, str) else None
@@ -320,45 +197,8 @@ class Ridge(Kernelised, InferentialModel):
             notes += self._metric_notes()
             notes += penalty_notes(self.alpha_, hasattr(self, "scores_"))
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
-        summary = super()._summary()
-        facts = {"alpha": self.alpha_, **summary.facts}
-        columns, more = self._kernel_notes() or (summary.coefficients, [])
-        more = [*more, *penalty_notes(self.alpha_, hasattr(self, "scores_"), "error" in columns)]
-        notes = [*summary.notes, *more, *([str(self.scores_)] if hasattr(self, "scores_") else [])]
-        return Summary(summary.title, columns, facts, notes)
+        return self._ridge_summary()
 
     def _feature_names(self) -> list[str]:
         chosen = getattr(self, "_pivots", None)
         return super()._feature_names() if chosen is None else [f"landmark {row}" for row in chosen.index]
-
-
-def _middle(alphas: Floats) -> float:
-    positive = alphas[alphas > 0]
-    return float(np.sqrt(positive[0]) * np.sqrt(positive[-1])) if positive.size else 1.0
-
-
-def _refuse_range(rows: Rows, moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> None:
-    """Raise if the alphas that make a difference are beyond the range of float64."""
-    q = quadratic(moments, intercept=intercept)
-    varying = np.flatnonzero(~q.constant)
-    if penalty.standardize or not varying.size:
-        return
-    j = int(varying[np.argmax(q.x[varying])])
-    if abs(int(q.x[j])) > MOST_EXPONENT:
-        raise ValueError(
-            f"Column {rows.name(j)}, the largest, is of size 1e{q.x[j] * np.log10(2.0):.0f}: an alpha that makes a "
-            "difference, which is of the size of its square, is beyond the range of float64. Divide the columns by "
-            "their size first, or use standardize=True."
-        )
-
-
-def _ends(moments: Moments, penalty: QuadraticPenalty, intercept: bool) -> tuple[float, float]:
-    """Alphas from no shrinkage worth the name to all of it: set by the variances of the columns."""
-    q = quadratic(moments, intercept=intercept)
-    G, P = np.diagonal(q.G), np.diagonal(penalty.gram(q, 1.0))
-    both = (G > 0) & (P > 0)
-    if not both.any():
-        return 1e-6, 1e2
-    ratio = G[both] / P[both]
-    high = float(np.clip(10.0 * ratio.max(), 1e-250, 1e250))
-    return max(1e-7 * float(ratio.min()), high / WIDEST), high

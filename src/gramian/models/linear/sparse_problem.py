@@ -4,12 +4,13 @@ Each knows its largest alpha, its path over a grid, and the validation losses of
 paths, losses are of the alphas before, of one at least, and the path has these and the one asked for.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Bools, Floats, Ints
+from gramian.models.base.squared_loss import Options, OutOfRange
 from gramian.rows import Block, Rows, parallel_map
 from gramian.selection.cv.fold_moments import FoldMoments, searching
 from gramian.selection.cv.splits import Plan, fold_weights, plan
@@ -25,34 +26,25 @@ Traced = tuple[Floats, Floats, Floats, Floats, Floats, Ints]
 MOST_EXPONENT = 500  # binary, of a column or target: products of two and their sums stay within float64
 
 
-class Settings(Protocol):
-    """What a problem reads of its estimator."""
-
-    alpha: Any
-    cv: Any
-    fit_intercept: bool
-    max_iter: int
-
-
 class OnGram:
     """The problem on cross-products: from moments, or from one pass over rows."""
 
     through = "moments"
     solver = SolverInfo("active set on the Gram matrix", "the d × d Gram matrix fits: exact along the whole path")
 
-    def __init__(self, data: Rows | Moments, model: Settings, shrinkage: Shrinkage) -> None:
+    def __init__(self, data: Rows | Moments, options: Options, shrinkage: Shrinkage) -> None:
         self.data = data
-        self.model = model
+        self.options = options
         self.shrinkage = shrinkage
         self.folds: FoldMoments | None = None
         if isinstance(data, Moments):
             total = data
-        elif isinstance(model.alpha, str):
-            self.folds = FoldMoments(data, plan(model.cv, data))
+        elif options.alpha is None:
+            self.folds = FoldMoments(data, plan(options.cv, data))
             total = self.folds.total
         else:
             total = data.sum(block_moments(data))
-        self.total = quadratic(total, intercept=model.fit_intercept)
+        self.total = quadratic(total, intercept=options.fit_intercept)
         refuse_sizes(data, np.where(self.total.constant, 0, self.total.x), self.total.y)
         self.searched = False
         self.reach = 1e-3 if total.n > total.d else 1e-2
@@ -70,8 +62,8 @@ class OnGram:
         assert self.folds is not None
 
         def of_split(split: tuple[Moments, Moments]) -> tuple[Floats, Floats, Ints]:
-            q = quadratic(split[0], intercept=self.model.fit_intercept)
-            return lasso_on_gram(q, alphas, self.shrinkage, self.model.max_iter)
+            q = quadratic(split[0], intercept=self.options.fit_intercept)
+            return lasso_on_gram(q, alphas, self.shrinkage, self.options.max_iter)
 
         with searching():
             found = parallel_map(of_split, self.folds.splits)
@@ -80,7 +72,7 @@ class OnGram:
         return self.folds.losses([(c[:count], b[:count]) for c, b, _ in found]), self.folds.weights
 
     def path(self, alphas: Floats, alpha: float) -> Traced:
-        coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.model.max_iter)
+        coefs, intercepts, rounds = lasso_on_gram(self.total, alphas, self.shrinkage, self.options.max_iter)
         keep = _kept(rounds, alphas, alpha)
         alphas, coefs = alphas[keep], coefs[keep]
         found = [gap_on_gram(self.total, c, a, self.shrinkage) for c, a in zip(coefs, alphas, strict=True)]
@@ -94,11 +86,13 @@ class OnGram:
         factor = factor_of_quadratic(self.total)
         return factor.rank, factor.condition()
 
-    def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
+    def facts(self, coef: Floats, objective: float) -> tuple[Floats, float, dict[str, Any]]:
+        """Σ w r² of each target, Σ w, and what `summary` says."""
         q = self.total
         z = np.ldexp(coef, q.x[:, None] - q.y[None, :])
         residual = np.diagonal(q.yy) - 2 * (q.B * z).sum(axis=0) + ((q.G @ z) * z).sum(axis=0)
-        return _facts(residual, np.diagonal(q.yy), q.weight, objective, int((coef != 0).sum()))
+        facts = _facts(residual, np.diagonal(q.yy), q.weight, objective, int((coef != 0).sum()))
+        return np.ldexp(np.maximum(residual, 0.0), 2 * q.y), q.weight, facts
 
 
 class OnRows:
@@ -110,8 +104,8 @@ class OnRows:
     )
     reach = 1e-2
 
-    def __init__(self, rows: Rows, model: Settings, shrinkage: Shrinkage) -> None:
-        self.model = model
+    def __init__(self, rows: Rows, options: Options, shrinkage: Shrinkage) -> None:
+        self.options = options
         self.shrinkage = shrinkage
         self.rows = rows
         self.block: Block = rows.collect()
@@ -124,11 +118,11 @@ class OnRows:
         refuse_sizes(rows, _sizes(X[weight > 0]), _sizes(self.block.y[weight > 0]))
         self.tables = [self._table(weight, target) for target in range(self.block.y.shape[1])]
         self.searched = False
-        self._plans: list[Plan] = plan(model.cv, rows) if isinstance(model.alpha, str) else []
+        self._plans: list[Plan] = plan(options.cv, rows) if options.alpha is None else []
 
     def _table(self, weight: Floats, target: int) -> Table:
         assert self.block.y is not None
-        return Table(self.block.X, self.block.y[:, target], weight / weight.sum(), self.model.fit_intercept)
+        return Table(self.block.X, self.block.y[:, target], weight / weight.sum(), self.options.fit_intercept)
 
     def _weights(self, table: Table) -> tuple[Floats, Floats]:
         size = np.ones(self.rows.d) if self.shrinkage.factors is None else self.shrinkage.factors
@@ -146,7 +140,7 @@ class OnRows:
         return largest
 
     def _solve(self, table: Table, alphas: Floats) -> WidePath:
-        return wide_path(table, alphas, *self._weights(table), self.model.max_iter)
+        return wide_path(table, alphas, *self._weights(table), self.options.max_iter)
 
     def path(self, alphas: Floats, alpha: float) -> Traced:
         found = [self._solve(table, alphas) for table in self.tables]
@@ -206,25 +200,28 @@ class OnRows:
     def design(self) -> tuple[int | None, float | None]:
         return None, None
 
-    def facts(self, coef: Floats, objective: float) -> dict[str, Any]:
+    def facts(self, coef: Floats, objective: float) -> tuple[Floats, float, dict[str, Any]]:
+        """Σ w r² of each target, Σ w, and what `summary` says."""
         residual, total = [], []
         for target, table in enumerate(self.tables):
             r = table.y - np.asarray(table.X @ coef[:, target]) + table.mean @ coef[:, target]
             residual.append(float(table.weight @ r**2))
             total.append(float(table.weight @ table.y**2))
-        return _facts(np.array(residual), np.array(total), float(self.weight.sum()), objective, int((coef != 0).sum()))
+        weight = float(self.weight.sum())
+        facts = _facts(np.array(residual), np.array(total), weight, objective, int((coef != 0).sum()))
+        return weight * np.array(residual), weight, facts
 
 
 def refuse_sizes(data: Rows | Moments, columns: Ints, targets: Ints) -> None:
     """Raise if a column or target, of these binary exponents, is so large or small that penalties leave float64."""
     for j in np.flatnonzero(np.abs(columns) > MOST_EXPONENT):
         name = data.name(int(j)) if isinstance(data, Rows) else (data.names[j] if data.names else str(j))
-        raise ValueError(
+        raise OutOfRange(
             f"Column {name} is of size 1e{columns[j] * np.log10(2.0):.0f}: its square, which the penalty is weighed "
             "against, is beyond the range of float64. Divide the column by its size first."
         )
     for j in np.flatnonzero(np.abs(targets) > MOST_EXPONENT):
-        raise ValueError(
+        raise OutOfRange(
             f"Target {data.target_names[j]} is of size 1e{targets[j] * np.log10(2.0):.0f}: its square is beyond the "
             "range of float64. Divide the target by its size first."
         )

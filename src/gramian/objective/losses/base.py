@@ -25,6 +25,8 @@ class Loss(ABC):
         Whether `swept` itself goes over rows in pieces that stay in the cache.
     residual : bool
         Whether it is a function of y − f alone.
+    is_squared : bool
+        Whether it is (y − f)², whose fits need no more of the rows than their moments.
     piecewise_linear : bool
         Whether it has two slopes and one breakpoint in every row: a `PiecewiseLinear`.
     class_hinge : bool
@@ -46,6 +48,7 @@ class Loss(ABC):
     smooth: ClassVar[bool] = True
     cuts: ClassVar[bool] = False
     residual: ClassVar[bool] = False
+    is_squared: ClassVar[bool] = False
     piecewise_linear: ClassVar[bool] = False
     class_hinge: ClassVar[bool] = False
     power: ClassVar[bool] = False

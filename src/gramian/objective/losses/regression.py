@@ -20,6 +20,7 @@ class Squared(Loss):
     """
 
     residual: ClassVar[bool] = True
+    is_squared: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return (y - f) ** 2

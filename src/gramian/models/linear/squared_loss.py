@@ -1,0 +1,65 @@
+"""Which method fits the squared loss under a penalty, as loss and penalty declare it."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from gramian._core.types import Floats
+from gramian.models.base.squared_loss import Data, Options, SquaredLossFit, SquaredLossMethod, fit_of_solution
+from gramian.models.linear.lasso_method import LassoMethod
+from gramian.models.linear.ridge_method import RidgeMethod
+from gramian.objective.losses.base import Loss
+from gramian.objective.penalties import PenaltyTerms
+from gramian.rows import Rows
+from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, solve
+from gramian.solvers.least_squares.row_space import minimum_norm
+from gramian.solvers.sparse.lasso import Shrinkage
+
+RATIO_ROUNDING = 1e-14  # difference of the shares of the absolute penalty that is only rounding
+
+
+class LeastSquares:
+    """No penalty: where columns are dependent, the minimiser of the least norm."""
+
+    solvers: ClassVar[tuple[str, ...]] = METHODS
+    grid: ClassVar[int] = 2
+
+    def fit(self, data: Data, options: Options) -> SquaredLossFit:
+        if isinstance(data, Rows) and data.n < data.d and options.solver == "auto":
+            return fit_of_solution(minimum_norm(data, intercept=options.fit_intercept))
+        return fit_of_solution(solve(data, intercept=options.fit_intercept, method=options.solver))
+
+
+def method_of(loss: Loss, terms: PenaltyTerms | None) -> SquaredLossMethod | None:
+    """The method for a loss and the terms of a penalty; None where another solver has to do it."""
+    if not loss.is_squared or terms is None or terms.bounded or terms.groups:
+        return None
+    if terms.nothing:
+        return LeastSquares()
+    if terms.smooth:
+        return RidgeMethod(_quadratic(terms))
+    shrinkage = _shrinkage(terms)
+    return None if shrinkage is None else LassoMethod(shrinkage)
+
+
+def _quadratic(terms: PenaltyTerms) -> QuadraticPenalty:
+    if terms.square.ndim == 2:
+        return QuadraticPenalty(matrix=_root(terms.square) if terms.root is None else terms.root)
+    return QuadraticPenalty(diagonal=None if (terms.square == 1.0).all() else terms.square)
+
+
+def _root(S: Floats) -> Floats:
+    """Γ with ΓᵀΓ = S."""
+    values, vectors = np.linalg.eigh(S)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def _shrinkage(terms: PenaltyTerms) -> Shrinkage | None:
+    """The penalty as Σ f (r |w| + (1 − r) w²), where every coefficient has the same r."""
+    if terms.square.ndim == 2:
+        return None
+    factors = terms.l1 + terms.square
+    shares = terms.l1[factors > 0] / factors[factors > 0]
+    if np.ptp(shares) > RATIO_ROUNDING:
+        return None
+    return Shrinkage(float(shares[0]), None if (np.abs(factors - 1.0) <= RATIO_ROUNDING).all() else factors)
