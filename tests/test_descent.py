@@ -623,3 +623,90 @@ def test_they_are_plain_values():
     assert GradientDescent(0.5) != GradientDescent(0.25)
     assert repr(GradientDescent()) == "GradientDescent(step=0.1, max_iter=10000, tol=1e-06)"
     assert StochasticGradient(epochs=7).max_iter == 7
+
+
+# on the estimators of the squared loss
+
+SQUARED = [
+    (gm.LinearRegression, {}),
+    (gm.Ridge, {"alpha": 0.1}),
+    (gm.Ridge, {"cv": 3}),
+    (gm.Ridge, {"alpha": 0.1, "penalty_factors": [0.0, 1.0, 2.0, 0.5]}),
+    (gm.Ridge, {"alpha": 0.1, "matrix": np.diff(np.eye(4), axis=0)}),
+]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("step", [0.3, "line_search", "bold_driver"])
+@pytest.mark.parametrize(("kind", "given"), SQUARED, ids=lambda value: getattr(value, "__name__", str(value)[:20]))
+def test_ridge_and_least_squares_by_gradient_descent(kind, given, step, intercept):
+    X, f, rng = table(50, scales=np.array([1.0, 2.0, 0.5, 1.5]))
+    y = target(L.Squared(), f, rng)
+    y = np.column_stack([y, X[:, 0] - y]) if intercept else y
+    w = np.random.default_rng(50).integers(0, 3, len(X)).astype(float)
+    exact = kind(**given, fit_intercept=intercept).fit(X, y, sample_weight=w)
+    solver = gm.solvers.GradientDescent(step, tol=1e-7, max_iter=100_000)
+    model = kind(**given, fit_intercept=intercept, solver=solver).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, exact.coef_, atol=2e-6)
+    np.testing.assert_allclose(model.intercept_, exact.intercept_, atol=1e-5)
+    assert model.solver_.name == "gradient descent"
+    assert model.certificate_.holds
+    assert model.certificate_.claim == "global optimum"
+    assert model.n_iter_ >= len(model.history_) - 1 > 0  # the largest number of all targets
+    if kind is gm.Ridge:
+        assert model.alpha_ == exact.alpha_
+    np.testing.assert_allclose(model.noise_variance_, exact.noise_variance_, rtol=1e-6)
+    one, two = model.summary().coefficients, exact.summary().coefficients
+    np.testing.assert_allclose(one["error"], two["error"], rtol=1e-6)
+    for a, b in zip(model.predict(X, interval=0.9), exact.predict(X, interval=0.9), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+    again = kind(**given, fit_intercept=intercept).fit(X, y, sample_weight=w)
+    model.set_params(solver="auto").fit(X, y, sample_weight=w)
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+    assert not hasattr(model, "history_")
+
+
+def test_ridge_and_least_squares_by_stochastic_gradients():
+    X, f, rng = table(51, scales=np.ones(4))
+    y = target(L.Squared(), f, rng)
+    solver = StochasticGradient(16, rate="1/t", epochs=300, tol=0.05, average=True)
+    for model, exact in (
+        (gm.LinearRegression(solver=solver), gm.LinearRegression()),
+        (gm.Ridge(0.1, solver=solver), gm.Ridge(0.1)),
+    ):
+        model.fit(X, y)
+        assert model.solver_.name == "stochastic gradient descent"
+        assert model.certificate_.holds
+        np.testing.assert_allclose(model.coef_, exact.fit(X, y).coef_, atol=0.15)
+
+
+def test_descent_of_ridge_that_is_cut_short_says_so():
+    X, f, rng = table(52)
+    y = target(L.Squared(), f, rng)
+    for model in (gm.Ridge(1e-4), gm.LinearRegression()):
+        model.set_params(solver=gm.solvers.GradientDescent(0.1, max_iter=2, tol=1e-12))
+        with pytest.warns(gm.ConvergenceWarning, match="after 2 steps of gradient descent"):
+            model.fit(X, y)
+        assert not model.certificate_.holds
+        assert model.certificate_.claim == "not converged"
+
+
+def test_solver_objects_that_ridge_cannot_use_are_refused():
+    X, f, rng = table(53)
+    y = target(L.Squared(), f, rng)
+    solver = gm.solvers.GradientDescent("line_search")
+    for model in (gm.Ridge(0.1, solver=solver), gm.LinearRegression(solver=solver)):
+        with pytest.raises(ValueError, match="'gradient descent' needs the rows themselves"):
+            model.fit(gm.moments(X, y))
+        model.set_params(solver=InteriorPoint())
+        with pytest.raises(ValueError, match="cannot do the loss Squared"):
+            model.fit(X, y)
+        model.set_params(solver="descent")
+        with pytest.raises(ValueError, match="solver"):
+            model.fit(X, y)
+    with pytest.raises(ValueError, match="give rank="):
+        gm.Ridge(0.1, kernel="rbf", solver=solver).fit(X, y)
+    landmarks = gm.Ridge(0.1, kernel="rbf", rank=20, solver=solver).fit(X, y)
+    np.testing.assert_allclose(
+        landmarks.predict(X), gm.Ridge(0.1, kernel="rbf", rank=20).fit(X, y).predict(X), atol=1e-3
+    )

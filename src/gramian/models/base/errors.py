@@ -185,19 +185,6 @@ def _outside(problem: Problem, C: Floats, kind: str, freedom: float | None = Non
     return Covariance(whole @ C @ whole.T, m, kind, freedom)
 
 
-PENALISED = (
-    "A penalty shrinks the estimates: intervals and p-values are about what they are on average, not about the true "
-    "values; they contain neither the bias of the penalty"
-)
-
-
-def penalty_notes(alpha: Any, chosen: bool, errors: bool = True) -> list[str]:
-    """What intervals and p-values do not contain, where there is a penalty."""
-    if not errors or not np.any(np.asarray(alpha, dtype=np.float64) > 0):
-        return []
-    return [f"{PENALISED} nor the choice of alpha{' by cross-validation' if chosen else ''}."]
-
-
 def refuse_perfect(model: Any, what: str) -> None:
     """Raise where the scale of the noise could not be estimated."""
     if getattr(model, "_perfect", ""):

@@ -9,8 +9,8 @@ from scipy.special import stdtr, stdtrit  # Student's t; scipy.stats would take 
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
 from gramian._core.validation import choice, number
-from gramian.models.base.errors import penalty_notes
 from gramian.models.base.linear_model import Interval
+from gramian.models.base.notes import penalty_notes
 from gramian.models.base.squared_loss import SquaredLossModel
 from gramian.rows import Rows, scan
 from gramian.solvers.least_squares.closed_form import Solution

@@ -14,6 +14,7 @@ from gramian.solvers.least_squares.closed_form import Solution, confirmed
 from gramian.statistics import Moments, Triangle
 
 Data = Rows | Moments | Triangle
+TracedPath = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Options:
     cv: Any = 5
     rule: str = "best"
     fit_intercept: bool = True
-    solver: str = "auto"
+    solver: Any = "auto"
     max_iter: int = 10_000
     tol: float = 1e-6
     name: str = "This estimator"
@@ -58,7 +59,7 @@ class SquaredLossFit:
     certificate: Certificate
     solver: SolverInfo
     scores: Scores | None = None
-    path: tuple[Floats, Floats, Floats] | None = None
+    path: TracedPath | None = None
     solution: Solution | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     history: list[tuple[int, float, float]] = field(default_factory=list)
@@ -69,7 +70,7 @@ def fit_of_solution(
     solution: Solution,
     alpha: float = 0.0,
     scores: Scores | None = None,
-    path: tuple[Floats, Floats, Floats] | None = None,
+    path: TracedPath | None = None,
 ) -> SquaredLossFit:
     """The fit of a solution in closed form; warns where its certificate does not hold."""
     return SquaredLossFit(
@@ -88,6 +89,13 @@ def fit_of_solution(
 
 class OutOfRange(ValueError):
     """Columns or targets whose squares are beyond the range of float64, which other solvers may still fit."""
+
+
+class ClosedForm(Protocol):
+    """A method whose solution is in closed form."""
+
+    def solution(self, data: Data, options: Options) -> tuple[Solution, float, Scores | None, TracedPath | None]:
+        """The solution, its alpha, and the scores and the path that led to it, where there are such."""
 
 
 class SquaredLossMethod(Protocol):

@@ -15,8 +15,9 @@ from gramian._core.types import Floats
 from gramian.models.base.calibration import Calibration, calibrate
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.composed import Composed, loss_of, penalty_of
-from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, penalty_notes
+from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.notes import penalty_notes
 from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.base.path import Path, path_of
 from gramian.models.linear.regressor import GRID

@@ -7,8 +7,9 @@ from gramian._core.estimator import estimator
 from gramian._core.validation import choice, flag
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.squared_loss import Options
-from gramian.models.linear.squared_loss import LeastSquares
+from gramian.models.linear.ridge_method import LeastSquares, by_iterations
 from gramian.rows import single_threaded_blas
+from gramian.solvers.base import Solver
 from gramian.solvers.least_squares.closed_form import METHODS
 
 
@@ -23,8 +24,9 @@ class LinearRegression(InferentialModel):
     ----------
     fit_intercept : bool
         Whether to fit b.
-    solver : "auto", "cholesky" or "qr"
-        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
+    solver : "auto", "cholesky", "qr", or a solver object such as `gm.solvers.GradientDescent()`
+        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. A solver object finds the
+        coefficients by its iterations; standard errors are those of the closed form.
 
     Attributes
     ----------
@@ -52,15 +54,19 @@ class LinearRegression(InferentialModel):
 
     _: KW_ONLY
     fit_intercept: bool = True
-    solver: str = "auto"
+    solver: Any = "auto"
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
-        solver = choice("solver", self.solver, METHODS)
+        asked = self.solver if isinstance(self.solver, Solver) else None
+        solver = "auto" if asked else choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight)
-        fit = LeastSquares().fit(data, Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver))
+        options = Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver)
+        exact = LeastSquares()
+        fit = exact.fit(data, options) if asked is None else by_iterations(exact, None, asked, data, options)
+        self._forget_fit()
         self._set_fit(fit, data.one_target)
         return self
 

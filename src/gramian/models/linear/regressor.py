@@ -10,10 +10,11 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.composed import Composed, loss_of, penalty_of
-from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, penalty_notes, refuse_perfect
+from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, refuse_perfect
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.linear_model import LinearModel
+from gramian.models.base.notes import penalty_notes
 from gramian.models.base.path import path_of
 from gramian.models.base.squared_loss import Options, OutOfRange, SquaredLossMethod
 from gramian.models.linear.squared_loss import method_of

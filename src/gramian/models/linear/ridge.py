@@ -8,12 +8,13 @@ import numpy as np
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.summary import Summary
-from gramian.models.base.errors import penalty_notes
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.notes import penalty_notes
 from gramian.models.base.squared_loss import Options
-from gramian.models.linear.ridge_method import GRID, RidgeMethod
+from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations
 from gramian.rows import single_threaded_blas
+from gramian.solvers.base import Solver
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -45,8 +46,9 @@ class Ridge(Kernelised, InferentialModel):
         Penalise the coefficients of the features divided by their standard deviation (learned in each training part).
     fit_intercept : bool
         Whether to fit b, which is never penalised.
-    solver : "auto", "cholesky" or "qr"
-        "auto" takes the cheapest way that carries the digits and says in `solver_` which and why.
+    solver : "auto", "cholesky", "qr", or a solver object such as `gm.solvers.GradientDescent()`
+        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. A solver object finds the
+        coefficients by its iterations; the choice of alpha and standard errors are those of the closed form.
     kernel : None, str or Kernel
         None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
     rank : int, optional
@@ -87,7 +89,7 @@ class Ridge(Kernelised, InferentialModel):
     penalty_factors: Any = None
     standardize: bool = False
     fit_intercept: bool = True
-    solver: str = "auto"
+    solver: Any = "auto"
     kernel: Any = None
     rank: int | None = None
 
@@ -127,6 +129,11 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
+        if isinstance(self.solver, Solver):
+            raise ValueError(
+                f"The solver {self.solver.name!r} fits coefficients, and a kernel matrix is solved in closed form: "
+                "give rank=, the number of landmark points, or leave solver out."
+            )
         self._trials: dict[Any, Any] = {}  # what the search for a kernel has judged is not judged again
         machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
         del self._trials
@@ -161,11 +168,16 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        solver = validation.choice("solver", self.solver, METHODS)
+        asked = self.solver if isinstance(self.solver, Solver) else None
+        solver = "auto" if asked else validation.choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         self._forget_fit()
         options = Options(alpha, grid, self.cv, self.rule, intercept, solver)
-        fit = RidgeMethod(self._penalty(data.d)).fit(data, options)
+        exact = RidgeMethod(self._penalty(data.d))
+        if asked is not None and exact.penalty.standardize:
+            raise ValueError('standardize=True is for solver="auto", "cholesky" and "qr".')
+        quadratic = exact.penalty
+        fit = exact.fit(data, options) if asked is None else by_iterations(exact, quadratic, asked, data, options)
         self.alpha_ = fit.alpha
         self._set_fit(fit, data.one_target)
         return self

@@ -1,4 +1,4 @@
-"""Ridge regression: alpha from the moments of the folds, one eigendecomposition for a path, a certified solution."""
+"""Least squares and ridge in closed form: alpha from moments of the folds, the path, a certified solution."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -6,13 +6,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.models.base.squared_loss import Data, Options, OutOfRange, SquaredLossFit, fit_of_solution
+from gramian.models.base.squared_loss import (
+    ClosedForm,
+    Data,
+    Options,
+    OutOfRange,
+    SquaredLossFit,
+    TracedPath,
+    fit_of_solution,
+)
 from gramian.rows import Rows, parallel_map
 from gramian.selection.cv.fold_moments import FoldMoments, select
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import plan
 from gramian.selection.features.input import fold_moments
-from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, solve
+from gramian.solvers.base import Solver
+from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import quadratic
 from gramian.solvers.least_squares.landmarks import solve_landmarks
 from gramian.solvers.least_squares.ridge_path import RidgePath
@@ -21,6 +30,7 @@ from gramian.solvers.least_squares.row_space import (
     RowSpace,
     extreme_column,
     lift,
+    minimum_norm,
     project_to_row_space,
 )
 from gramian.statistics import Moments
@@ -29,6 +39,30 @@ from gramian.statistics.products import moments_of
 GRID = 50
 MAX_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
 MAX_GRID_RANGE = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
+
+
+class LeastSquares:
+    """No penalty: where columns are dependent, the minimiser of the least norm."""
+
+    solvers: ClassVar[tuple[str, ...]] = METHODS
+    grid: ClassVar[int] = 2
+
+    def fit(self, data: Data, options: Options) -> SquaredLossFit:
+        return fit_of_solution(*self.solution(data, options))
+
+    def solution(self, data: Data, options: Options) -> tuple[Solution, float, None, None]:
+        if isinstance(data, Rows) and data.n < data.d and options.solver == "auto":
+            return minimum_norm(data, intercept=options.fit_intercept), 0.0, None, None
+        return solve(data, intercept=options.fit_intercept, method=options.solver), 0.0, None, None
+
+
+def by_iterations(
+    exact: ClosedForm, penalty: QuadraticPenalty | None, solver: Solver, data: Data, options: Options
+) -> SquaredLossFit:
+    """The fit of the same problem by a solver object."""
+    from gramian.models.linear.iterative_method import IterativeMethod  # with all solvers: only those who ask wait
+
+    return IterativeMethod(exact, penalty, solver).fit(data, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +74,9 @@ class RidgeMethod:
     grid: ClassVar[int] = GRID
 
     def fit(self, data: Data, options: Options) -> SquaredLossFit:
+        return fit_of_solution(*self.solution(data, options))
+
+    def solution(self, data: Data, options: Options) -> tuple[Solution, float, Scores | None, TracedPath | None]:
         penalty, alpha, grid, intercept = self.penalty, options.alpha, options.alphas, options.fit_intercept
         factors = penalty.diagonal
         space, reduced, moments = None, data, None
@@ -63,7 +100,7 @@ class RidgeMethod:
         if space is not None:
             assert isinstance(data, Rows)
             solution = lift(solution, space, data, alpha, factors, intercept)
-        return fit_of_solution(solution, alpha, scores, path)
+        return solution, alpha, scores, path
 
 
 def _projects(rows: Rows, penalty: QuadraticPenalty) -> bool:
@@ -82,7 +119,7 @@ def _projects(rows: Rows, penalty: QuadraticPenalty) -> bool:
 
 def _select(
     rows: Rows, options: Options, penalty: QuadraticPenalty, space: RowSpace | None
-) -> tuple[Scores, tuple[Floats, Floats, Floats], Moments]:
+) -> tuple[Scores, TracedPath, Moments]:
     grid, intercept, plans = options.alphas, options.fit_intercept, plan(options.cv, rows)
     # A row's influence on the deviations has no closed form: with standardize its fold is solved as others are.
     closed = plans[0].leave_one_out and not penalty.standardize
@@ -116,7 +153,7 @@ def _path(
     intercept: bool,
     space: RowSpace | None,
     spectrum: Any = None,
-) -> tuple[Floats, Floats, Floats]:
+) -> TracedPath:
     if spectrum is None:
         spectrum = RidgePath(moments, intercept=intercept, middle=_middle(alphas), penalty=penalty)
     coefs, intercepts = spectrum.coefs(alphas)

@@ -1,33 +1,17 @@
 """Which method fits the squared loss under a penalty, as loss and penalty declare it."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.models.base.squared_loss import Data, Options, SquaredLossFit, SquaredLossMethod, fit_of_solution
+from gramian.models.base.squared_loss import SquaredLossMethod
 from gramian.models.linear.lasso_method import LassoMethod
-from gramian.models.linear.ridge_method import RidgeMethod
+from gramian.models.linear.ridge_method import LeastSquares, RidgeMethod
 from gramian.objective.losses.base import Loss
 from gramian.objective.penalties import PenaltyTerms
-from gramian.rows import Rows
-from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, solve
-from gramian.solvers.least_squares.row_space import minimum_norm
+from gramian.solvers.least_squares.closed_form import QuadraticPenalty
 from gramian.solvers.sparse.lasso import Shrinkage
 
 RATIO_ROUNDING = 1e-14  # difference of the shares of the absolute penalty that is only rounding
-
-
-class LeastSquares:
-    """No penalty: where columns are dependent, the minimiser of the least norm."""
-
-    solvers: ClassVar[tuple[str, ...]] = METHODS
-    grid: ClassVar[int] = 2
-
-    def fit(self, data: Data, options: Options) -> SquaredLossFit:
-        if isinstance(data, Rows) and data.n < data.d and options.solver == "auto":
-            return fit_of_solution(minimum_norm(data, intercept=options.fit_intercept))
-        return fit_of_solution(solve(data, intercept=options.fit_intercept, method=options.solver))
 
 
 def method_of(loss: Loss, terms: PenaltyTerms | None) -> SquaredLossMethod | None:
