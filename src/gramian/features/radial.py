@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.random import generator_from
 from gramian._core.types import Array, Floats
 from gramian.features.base import dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
@@ -139,7 +140,7 @@ def _distinct(X: Floats) -> Floats:
 
 def _drawn(rows: Rows, count: int, random_state: Any) -> Floats:
     """Rows drawn with probability proportional to the squared distance from those drawn before."""
-    generator = _generator(random_state)
+    generator = generator_from(random_state)
     _, exponent = np.frexp(max(rows.sum(lambda block: [float(abs(block.X).max())])))
     exponent = 0 if abs(exponent) <= 400 else exponent
     squares = np.full(rows.n, np.inf)
@@ -162,9 +163,3 @@ def _drawn(rows: Rows, count: int, random_state: Any) -> Floats:
         place = np.searchsorted(sums, generator.random() * sums[-1], side="right")
         chosen.append(int(min(place, np.searchsorted(sums, sums[-1]))))
     return np.concatenate([dense(rows.block(i, i + 1).X) for i in chosen])
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(0 if random_state is None else random_state)

@@ -12,11 +12,11 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
+from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
-from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import EXACT, nearest_centers
 from gramian.structures.components.base import Structure, dense, refuse_unusable, weights
@@ -117,7 +117,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         scaled = [each.with_column_scales(scales) for each in templates]
         search = RestartSearch(
             rows, rule, variance, self.init, int(self.n_init), int(self.max_iter), float(self.tol), used,
-            np.random.default_rng(seed_of(self.random_state)),
+            np.random.default_rng(seed_from(self.random_state, default=None)),
         )  # fmt: skip
         self._forget("choice_")
         if k is None:

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.random import seed_from
 from gramian._core.types import Floats, Ints
-from gramian.selection.evaluation.sample import seed_of
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
 from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.student import StudentT
@@ -66,7 +66,7 @@ class Mixture(MixtureParameters, ClusterModel):
     def sample(self, n: int = 1, random_state: Any = None) -> tuple[Floats, Ints]:
         """Rows drawn from the mixture, and their clusters."""
         check_is_fitted(self)
-        rng = np.random.default_rng(seed_of(random_state))
+        rng = np.random.default_rng(seed_from(random_state, default=None))
         clusters = rng.choice(self.n_clusters_, n, p=self.weights_)
         noise = rng.standard_normal((n, self.n_features_in_))
         rows = np.empty_like(noise)

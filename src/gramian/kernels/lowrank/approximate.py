@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
+from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
@@ -129,7 +129,7 @@ class Nystroem(_Approximation):
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
         count = min(count, len(points))
-        rng = check_random_state(self.random_state)
+        rng = legacy_generator_from(self.random_state)
         with single_threaded_blas():
             if self.method == "pivots":
                 self._map = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
@@ -244,7 +244,7 @@ class RandomFourier(_Approximation):
         X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)
-        rng = check_random_state(self.random_state)
+        rng = legacy_generator_from(self.random_state)
         kernel = self.kernel_
         L = getattr(kernel, "factor", None)  # of a metric: features of Lx
         d, half = points.d if L is None else len(L), -(-count // 2)

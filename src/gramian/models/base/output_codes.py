@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.random import generator_from
 from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss
 
@@ -53,7 +54,7 @@ def _exhaustive(k: int) -> Floats:
 
 def _random(k: int, *, sparse: bool, random_state: Any) -> Floats:
     """The best of some random codes: rows far apart, no two columns alike or opposite, both sides in every column."""
-    rng = random_state if isinstance(random_state, np.random.Generator) else np.random.default_rng(_seed(random_state))
+    rng = generator_from(random_state)
     bits = int(np.ceil((15.0 if sparse else 10.0) * np.log2(k)))
     best, distance = None, -1.0
     for _ in range(TRIALS):
@@ -74,12 +75,6 @@ def _random(k: int, *, sparse: bool, random_state: Any) -> Floats:
     assert best is not None
     assert distance > 0
     return best
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return 0 if random_state is None else int(random_state)
 
 
 def confidences(multiclass: str, code: Floats, loss: Loss, f: Floats, norms: Floats) -> Floats:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian.models.base.output_codes import CODES, MULTICLASS
 from gramian.models.linear.classifier import LinearClassifier, reduction
@@ -17,7 +18,6 @@ from gramian.objective.losses.classification import Perceptron as PerceptronLoss
 from gramian.objective.penalties import Zero
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
-from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.first_order.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.solve import Fit, fit_problem
 
@@ -132,7 +132,7 @@ class Perceptron(LinearClassifier):
         return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
 
     def _seed(self) -> int:
-        return 0 if self.random_state is None else seed_of(self.random_state)
+        return seed_from(self.random_state)
 
     def _readings(self, *given: Any) -> list[Any]:
         """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.random import MAX_SEED, seed_from
 from gramian._core.types import Array, Floats, Ints
 from gramian._core.validation import choice, number
 from gramian.features.spread import spread_of
@@ -25,7 +26,6 @@ from gramian.models.meta.base import (
     refuse_many,
     refuse_pairwise,
     row_keys,
-    seed_of,
     take,
     weight_names,
 )
@@ -136,7 +136,7 @@ class Balanced(MetaClassifier):
                 f"prior='training' corrects probabilities, and {type(self.estimator).__name__} has no predict_proba: "
                 "use prior='balanced'."
             )
-        seed = seed_of(self.random_state)
+        seed = seed_from(self.random_state, below=MAX_SEED - 1)
         data = read_labelled(self, X, y, sample_weight)
         if method == "cost":
             after = self._fit_cost(data)

@@ -149,21 +149,6 @@ def fit_counted(estimator: Any, X: Any, y: Array, weight: Floats | None) -> Any:
     return model.fit(take(X, index), y[index])
 
 
-def seed_of(random_state: Any) -> int:
-    """A number to start a generator with; None is 0."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31 - 1))
-    if random_state is None:
-        return 0
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise ValueError(
-            f"random_state is {random_state!r}; it must be a whole number of at least 0, a RandomState or a Generator."
-        )
-    return int(random_state)
-
-
 def row_keys(X: Any) -> NDArray[np.uint64]:
     """A number per row that depends on its content alone, the same for arrays, frames and sparse matrices.
 

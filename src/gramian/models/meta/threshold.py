@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.random import MAX_SEED, seed_from
 from gramian._core.types import Array, Bools, Floats, Ints
 from gramian._core.validation import flag
 from gramian.models.meta.base import (
@@ -21,7 +22,6 @@ from gramian.models.meta.base import (
     log_probabilities,
     plain,
     read_labelled,
-    seed_of,
     take,
 )
 from gramian.models.meta.threshold_search import Objective, Scorer, beside, one_threshold, parsed, thresholds
@@ -126,7 +126,7 @@ class TunedThreshold(MetaClassifier):
             Weights of the rows, as counts, in the fits and in the objective.
         """
         self._refuse_estimator("predict_proba", "decision_function")
-        refit, seed = flag("refit", self.refit), seed_of(self.random_state)
+        refit, seed = flag("refit", self.refit), seed_from(self.random_state, below=MAX_SEED - 1)
         goal, constraints = parsed(self.objective, self.cost)
         data = read_labelled(self, X, y, sample_weight)
         prefit = isinstance(self.cv, str) and self.cv == "prefit"

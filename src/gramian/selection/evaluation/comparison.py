@@ -7,10 +7,11 @@ import numpy as np
 from scipy.special import betainc
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats
 from gramian.metrics.registry import METRICS
 from gramian.selection.evaluation.nested import Evaluation, Score, evaluate, ratio_of
-from gramian.selection.evaluation.sample import check_model, read, seed_of
+from gramian.selection.evaluation.sample import check_model, read
 from gramian.selection.evaluation.scoring import ALIASES, check_level, fold_mean
 from gramian.selection.evaluation.trials import splits
 
@@ -142,7 +143,7 @@ def compare(
         raise ValueError("One of the models is a classifier and the other is not: they cannot be compared.")
     if isinstance(metric, list | tuple | set | dict):
         raise TypeError(f"metric is {metric!r}; a comparison is by one metric, a name or a function.")
-    level, seed = check_level(interval), seed_of(random_state)
+    level, seed = check_level(interval), seed_from(random_state, default=None)
     sample = read(X, y, sample_weight, classifier=classifier)
     pairs = splits(outer, sample, seed, "outer")
     given = [(sample.kept[train], sample.kept[test]) for train, test in pairs]

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.noise import noise_rate, noise_variance
-from gramian.selection.evaluation.sample import check_model, read, seed_of
+from gramian.selection.evaluation.sample import check_model, read
 from gramian.selection.evaluation.training_sets import PARTS, Predictions
 
 LOSSES = ("squared", "zero_one")
@@ -184,7 +185,7 @@ def bias_variance(
     if truth is not None and noise != "auto":
         raise ValueError("Give either noise= or truth=: where the truth is known, so is the noise.")
     sample = read(X, y, sample_weight, classifier=classifier)
-    seed = seed_of(random_state)
+    seed = seed_from(random_state, default=None)
     predictions = Predictions(model, sample, seed)
     if callable(sets):
         predictions.drawn(sets, int(repeats))

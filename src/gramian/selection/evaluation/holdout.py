@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.random import seed_from
 from gramian._core.types import Array
 from gramian.selection.evaluation.leaks import leaked_rows
 from gramian.selection.evaluation.nested import Pooled
-from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read
 from gramian.selection.evaluation.scoring import check_level, judges
 from gramian.selection.evaluation.trials import predicted
 
@@ -112,7 +113,7 @@ class HoldOut:
         count = int(np.ceil(share * sample.n))
         if count >= sample.n:
             raise ValueError(f"share={share:g} of {sample.n} rows leaves no rows to train on: hold out fewer.")
-        train, test = self._cut(sample, count, stratify, shuffle, seed_of(random_state))
+        train, test = self._cut(sample, count, stratify, shuffle, seed_from(random_state, default=None))
         self._training, self._test = sample.subset(train), sample.subset(test)
         self.opened: Opening | None = None
 

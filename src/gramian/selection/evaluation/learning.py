@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats, Ints
 from gramian.selection.evaluation.choices import text_of
-from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read
 from gramian.selection.evaluation.scoring import Scorer, judge
 from gramian.selection.evaluation.trials import fitted, predicted, splits
 
@@ -157,7 +158,7 @@ def curves(
     classifier = check_model(model)
     if not isinstance(shuffle, bool):
         raise TypeError(f"shuffle is {shuffle!r}; it must be True or False.")
-    seed = seed_of(random_state)
+    seed = seed_from(random_state, default=None)
     if over != "rows":
         _check_parameter(model, over)
         if isinstance(values, str) or not isinstance(values, Iterable):

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
-from gramian.selection.evaluation.sample import Sample, check_model, read, seed_of
+from gramian.selection.evaluation.sample import Sample, check_model, read
 from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, judges
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 
@@ -172,7 +173,7 @@ def evaluate(
     """
     classifier = check_model(model)
     level = check_level(interval)
-    seed = seed_of(random_state)
+    seed = seed_from(random_state, default=None)
     model, notes = clone(model), []
     if inner is not None:
         if isinstance(inner, int | np.integer) and inner < 2:

@@ -1,7 +1,6 @@
 """The rows that whole estimators are tried on, from whatever holds them."""
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -181,19 +180,3 @@ def _target(y: Any, n: int, classifier: bool | None) -> Array:
     if bad.any():
         raise ValueError(f"Input y contains NaN or infinity, first at row {int(bad.argmax())}. Drop those rows.")
     return values
-
-
-def seed_of(random_state: Any) -> int:
-    """A whole number from a seed, a generator, or (None) from nowhere."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
-        raise ValueError(
-            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, a Generator or a "
-            "RandomState."
-        )
-    return int(random_state)

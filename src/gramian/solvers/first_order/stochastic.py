@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gramian._core.random import seed_from, validate_random_state
 from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
@@ -97,7 +98,7 @@ class StochasticGradient(Solver):
             raise ValueError(f"momentum is {self.momentum!r}; it must be a number of at least 0 and below 1.")
         if not isinstance(self.average, bool | np.bool_):
             raise TypeError(f"average is {self.average!r}; it must be True or False.")
-        _refuse_random_state(self.random_state)
+        validate_random_state(self.random_state)
 
     @property
     def max_iter(self) -> int:
@@ -114,7 +115,13 @@ class StochasticGradient(Solver):
         theta = point.theta.reshape(-1)
         memory = np.stack([theta if self.rule == "momentum" else np.zeros_like(theta), np.zeros_like(theta)])
         walk = Walk(theta, memory, theta, 0 if self.average else -1)
-        more = {"course": course, "walk": walk, "seed": _seed(self.random_state), "epoch": 0, "first": point.value}
+        more = {
+            "course": course,
+            "walk": walk,
+            "seed": seed_from(self.random_state, default=None),
+            "epoch": 0,
+            "first": point.value,
+        }
         return _state(problem, point, {**more, "values": []})
 
     def step(self, problem: Problem, state: State) -> State:
@@ -181,25 +188,4 @@ def _refuse_rate(rate: Any) -> None:
     elif not callable(rate):
         raise TypeError(
             f'rate is {rate!r}; it must be a number above 0, a function of the step, "1/t", "pegasos" or a pair.'
-        )
-
-
-def _seed(random_state: Any) -> int:
-    """A whole number from a seed, a generator, or (None) from nowhere."""
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return int(random_state)
-
-
-def _refuse_random_state(random_state: Any) -> None:
-    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
-        raise ValueError(
-            f"random_state is {random_state!r}; it must be None, a whole number of at least 0, a Generator or a "
-            "RandomState."
         )

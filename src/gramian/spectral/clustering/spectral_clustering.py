@@ -14,6 +14,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.cluster_labels import KnownRows, numbered
 from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
+from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
@@ -22,7 +23,6 @@ from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.rows.refusals import no_table
-from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import nearest_centers as nearest_center
 from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
@@ -153,7 +153,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         if self.cut == "normalized":
             H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
             lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
-        rng = np.random.default_rng(seed_of(self.random_state))
+        rng = np.random.default_rng(seed_from(self.random_state, default=None))
         self._turn: Floats | None = None
         turned, R = rounded(H, graph.weight, lengths)
         if self.assign == "rounding":

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats
 from gramian._core.validation import choice, number, whole
 from gramian.features.base import refuse_too_large
@@ -222,7 +222,7 @@ class MDS(Embedding):
     def _starts(self, problem: Any, weight: Floats | None, used: Any, n: int, r: int) -> list[Floats]:
         from gramian.spectral.embedding.smacof import scaled
 
-        rng = check_random_state(self.random_state)
+        rng = legacy_generator_from(self.random_state)
         count, m = int(self.n_init), len(used)
         starts: list[Floats] = []
         if isinstance(self.init, str):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
+from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
@@ -167,7 +167,7 @@ class TSNE(Embedding):
                 raise ValueError(f"init has shape {given.shape}; it must be finite numbers of shape ({n}, {r}).")
             return given
         if choice("init", self.init, STARTS) == "random":
-            return SMALL * np.asarray(check_random_state(self.random_state).standard_normal((n, r)))
+            return SMALL * np.asarray(legacy_generator_from(self.random_state).standard_normal((n, r)))
         found = of_rows(values, None, r).places
         spread = float(found[:, 0].std())
         start = found * (SMALL / spread) if spread > 0 else found

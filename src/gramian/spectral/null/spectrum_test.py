@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.types import Floats
 from gramian._core.validation import number, whole
 from gramian.rows import Rows, scan
-from gramian.selection.evaluation.sample import seed_of
 from gramian.spectral.null.noise import noise_of
 from gramian.spectral.null.permutation import against_independence
 from gramian.spectral.pca.input import without_target
@@ -223,21 +223,12 @@ def spectrum_test(
         return against_independence(null_of(axes, level=level), axes, None, 0)
     rows = without_target(scan(X, sample_weight=sample_weight))
     axes = principal(rows, None, "auto", 0)
-    seed = int(generator(random_state).integers(2**31))
+    seed = int(generator_from(random_state).integers(MAX_SEED))
     found = against_independence(null_of(axes, level=level), axes, rows, seed)
     if repeats == 0 or rows.weighted or rows.n < 2:
         return found
-    rng = generator(random_state)
+    rng = generator_from(random_state)
     return replace(found, scrambled=np.vstack([scrambled_values(rows, rng) for _ in range(repeats)]))
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A generator from whatever random_state is; None is seed 0."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    if not isinstance(random_state, np.random.Generator | None):
-        random_state = seed_of(random_state)
-    return np.random.default_rng(0 if random_state is None else random_state)
 
 
 def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.types import Bools, Floats
 from gramian._core.validation import whole
 from gramian.kernels.base import Kernel
@@ -17,7 +18,7 @@ from gramian.kernels.points import Vectors, alone, is_table, vectors
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
-from gramian.spectral.null.spectrum_test import generator, scrambled
+from gramian.spectral.null.spectrum_test import scrambled
 from gramian.spectral.pca.preimage import PreImage
 from gramian.spectral.pca.principal_axes import principal
 
@@ -180,7 +181,7 @@ def _by_matrix(
     model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: Any
 ) -> KernelAxes:
     n = len(points)
-    seed = int(generator(model.random_state).integers(2**31))
+    seed = int(generator_from(model.random_state).integers(MAX_SEED))
     centred = _Centred(kernel.matrix(points), weight)
     count = wanted if isinstance(wanted, int) else n if wanted is None else FIRST
     while True:
@@ -240,7 +241,7 @@ def _by_landmarks(
     else:
         chosen, F = pivots(kernel, points, rank)
         rows = MemoryRows(F, None, weight)
-    seed = int(generator(model.random_state).integers(2**31))
+    seed = int(generator_from(model.random_state).integers(MAX_SEED))
     with single_threaded_blas():
         found = principal(rows, None, "moments", seed)
     known = found.most

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
 from gramian._core.validation import choice, flag, number
@@ -20,7 +21,7 @@ from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.spectral.null.permutation import against_independence, column_squares
-from gramian.spectral.null.spectrum_test import SpectrumTest, generator, null_of
+from gramian.spectral.null.spectrum_test import SpectrumTest, null_of
 from gramian.spectral.pca.input import sums_or_rows
 from gramian.spectral.pca.kernel_pca import KernelAxes, kernel_axes
 from gramian.spectral.pca.number_of_components import by_holding_out, by_likelihood, by_share
@@ -131,7 +132,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         if self.rank is not None:
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
         data = sums_or_rows(self, X, sample_weight)
-        seed = int(generator(self.random_state).integers(2**31))
+        seed = int(generator_from(self.random_state).integers(MAX_SEED))
         found, count = self._spectrum(data, wanted, criterion, solver, seed)
         self._squares = column_squares(found)
         found = found.first(count)

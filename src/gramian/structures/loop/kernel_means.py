@@ -8,13 +8,13 @@ from sklearn.utils.validation import validate_data
 
 from gramian._core import deadline, validation
 from gramian._core.fitted.cluster_labels import KnownRows
+from gramian._core.random import seed_from
 from gramian._core.types import Floats, Ints
 from gramian.kernels.input import point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import searching
-from gramian.selection.evaluation.sample import seed_of
 from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.eigen import eigen
 from gramian.structures.components.base import refuse_kernel_out_of_range
@@ -95,7 +95,7 @@ class KernelFit:
                 f"{used} clusters."
             )
         space = _FeatureSpace(model.kernel_, points, weight)
-        rng = np.random.default_rng(seed_of(model.random_state))
+        rng = np.random.default_rng(seed_from(model.random_state, default=None))
         model._forget("choice_", "centers_")
         if k is None:
             best, model.choice_ = self._chosen(space, used, rng)
