@@ -216,3 +216,14 @@ def test_block_take():
     np.testing.assert_array_equal(part.X, [[4, 5], [0, 1]])
     np.testing.assert_array_equal(part.weight, [3, 1])
     assert len(part) == 2
+
+
+def test_weights_are_ones_where_there_are_none():
+    X = np.arange(6.0).reshape(3, 2)
+    plain, weighted = gm.scan(X), gm.scan(X, sample_weight=[1, 2, 3])
+    np.testing.assert_array_equal(plain.weights, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(plain.block(1, 3).weights, [1.0, 1.0])
+    assert plain.block(1, 3).total_weight == 2.0
+    np.testing.assert_array_equal(weighted.weights, [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(weighted.block(1, 3).weights, [2.0, 3.0])
+    assert weighted.block(1, 3).total_weight == 5.0

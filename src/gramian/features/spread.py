@@ -53,8 +53,8 @@ def spread_of(block: Block) -> Spread:
     if n == 0:
         nothing = np.zeros(d)
         return Spread(0.0, nothing, nothing, nothing, np.ones(d, dtype=bool))
-    weight = float(n) if block.weight is None else float(block.weight.sum())
-    share = np.full(n, 1.0 / n) if block.weight is None else block.weight / weight
+    weight = block.total_weight
+    share = block.weights / weight
     if sp.issparse(block.X):
         return Spread(weight, *_of_sparse(block.X, share))
     high, low, deviation = _about_a_row(block.X, share)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.objective.design import Columns, columns_of, coordinates
 from gramian.objective.losses.base import Loss
 from gramian.objective.panels import Table
@@ -329,7 +330,7 @@ class Problem(Table):
 
     def block_gram(self, block: Block) -> Floats:
         """Σ w z zᵀ of one block: the Gram matrix of the design in these coordinates."""
-        parts = [self.weighted_gram(part, np.ones(len(y)) if w is None else w) for part, y, w in self.panels(block)]
+        parts = [self.weighted_gram(part, weights_or_ones(w, len(y))) for part, y, w in self.panels(block)]
         return np.asarray(sum(parts))
 
     def block_sums(self, block: Block, theta: Floats, order: int) -> Sums:

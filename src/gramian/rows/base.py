@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Array
+from gramian._core.types import Array, Floats
+from gramian._core.weights import weights_or_ones
 from gramian.rows.blas_threads import single_threaded_blas
 from gramian.rows.folds import Folds
 from gramian.rows.reduce import add, tree_sum
@@ -71,6 +72,16 @@ class Block:
         if self.index is not None:
             return self.source[self.index]
         return np.asarray(self.source) if isinstance(self.source, Computed) else self.source
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the rows, one each where there are none."""
+        return weights_or_ones(self.weight, len(self))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights: the number of rows where there are none."""
+        return float(len(self)) if self.weight is None else float(self.weight.sum())
 
     def part(self, rows: slice) -> Any:
         """X[rows] of a dense block, in memory that the next part of this thread takes where they must be gathered."""

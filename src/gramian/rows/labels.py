@@ -95,7 +95,7 @@ def class_weights(rows: Rows) -> tuple[Array, Array]:
     def of_block(block: Block) -> dict[str, Any]:
         assert block.y is not None
         y = block.y[:, 0]
-        w = np.ones(len(y)) if block.weight is None else block.weight
+        w = block.weights
         values, codes = np.unique(y[w > 0], return_inverse=True)
         return _Totals(dict(zip(values.tolist(), np.bincount(codes, w[w > 0], len(values)).tolist(), strict=True)))
 

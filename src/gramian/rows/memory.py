@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Array
+from gramian._core.types import Array, Floats
+from gramian._core.weights import weights_or_ones
 from gramian.rows.base import Block, Rows, block_rows
 
 SPARSE = 0.02  # share of numbers stored below which blocks are cut by what is stored
@@ -47,6 +48,11 @@ class MemoryRows(Rows):
             kinds = {X.dtype}
         single = kinds <= {np.dtype(np.float32), np.dtype(np.float16)}
         self.precision = float(np.finfo(np.float32 if single else np.float64).eps)
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the rows, one each where there are none."""
+        return weights_or_ones(self.weight, self.n)
 
     def block(self, start: int, stop: int) -> Block:
         return Block(

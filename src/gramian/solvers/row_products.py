@@ -15,7 +15,7 @@ class RowProducts:
     def __init__(self, problem: Problem) -> None:
         def of_block(block: Block) -> list[Any]:
             assert block.y is not None
-            w = np.ones(len(block.y)) if block.weight is None else block.weight
+            w = block.weights
             return [(block.y[:, 0], w)]
 
         self.problem = problem

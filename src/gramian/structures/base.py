@@ -15,11 +15,12 @@ from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import EXACT, nearest_centers
-from gramian.structures.components.base import Structure, dense, refuse_unusable, weights
+from gramian.structures.components.base import Structure, dense, refuse_unusable
 from gramian.structures.components.covariance import units
 from gramian.structures.components.gaussian import column_moments
 from gramian.structures.loop.alternation import LoopResult, joint_losses
@@ -104,7 +105,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         validation.whole("max_iter", self.max_iter, low=1)
         validation.number("tol", self.tol, low=0.0)
         rows = self._read(X, sample_weight, templates)
-        used = rows.sum(lambda block: int((weights(block) > 0).sum()))
+        used = rows.sum(lambda block: int((block.weights > 0).sum()))
         if k is not None and k > used:
             raise ValueError(
                 f"n_clusters is {k}, and X has {used} rows of positive weight (n_samples={used}): give at most "
@@ -183,7 +184,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             self.labels_, self._scores = loop.labels, loop.scores
         else:
             self.labels_, self._scores = self._labels_and_scores(rows)
-        self._row_weight = np.concatenate(rows.sum(lambda block: [weights(block)])) if rows.weighted else None
+        self._row_weight = np.concatenate(rows.sum(lambda block: [block.weights])) if rows.weighted else None
         self.objective_ = float(result.value)
         self.n_clusters_ = len(self.structures_)
         self.history_, self.n_iter_ = result.history, result.iterations
@@ -310,7 +311,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Clusters and facts of the fit, as a table."""
         check_is_fitted(self)
-        weight = np.ones(len(self.labels_)) if self._row_weight is None else self._row_weight
+        weight = weights_or_ones(self._row_weight, len(self.labels_))
         table = {
             "name": np.array([f"cluster {j}" for j in range(self.n_clusters_)], dtype=object),
             "structure": np.array([type(each).__name__ for each in self.structures_], dtype=object),
@@ -350,9 +351,9 @@ class DistanceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMo
 def _column_scales(rows: Rows) -> tuple[Floats, float]:
     """The standard deviation of every column, and the mean of their variances."""
     if rows.is_sparse:
-        total = rows.sum(lambda block: float(weights(block).sum()))
-        mean = rows.sum(lambda block: np.asarray(weights(block) @ block.X).reshape(-1)) / total
-        square = rows.sum(lambda block: np.asarray(weights(block) @ block.X.multiply(block.X)).reshape(-1)) / total
+        total = rows.sum(lambda block: float(block.weights.sum()))
+        mean = rows.sum(lambda block: np.asarray(block.weights @ block.X).reshape(-1)) / total
+        square = rows.sum(lambda block: np.asarray(block.weights @ block.X.multiply(block.X)).reshape(-1)) / total
         variance = np.maximum(square - mean**2, 0.0)
     else:
         _, mean, variance = column_moments(rows)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.points import dot_size, sample
@@ -126,7 +127,7 @@ def axes(names: Sequence[str | None], ends: Floats, *, bare: bool = False) -> tu
 
 def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
     """Rows of positive weight, and the weights of all."""
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = weights_or_ones(sample_weight, n)
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}; the rows are {n}: give one weight each.")
     if not (weight > 0).any():

@@ -7,6 +7,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import classifies, has, offers, regresses
 from gramian.charts.marks.text import counted, labels, number
 from gramian.metrics.classes import codes
@@ -56,7 +57,7 @@ class ClassPredictions:
     @property
     def counts(self) -> Floats:
         """Weight of the rows, which is their number without weights."""
-        return np.ones(len(self.truth)) if self.weight is None else self.weight
+        return weights_or_ones(self.weight, len(self.truth))
 
     @property
     def present(self) -> list[int]:

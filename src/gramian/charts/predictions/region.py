@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.contours import contours
@@ -44,7 +45,7 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     notes: list[str] = []
     finding = f"A region with {counted(len(model.support_vectors_), 'support vector')}"
     if points is not None:
-        weight = np.ones(len(points)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = weights_or_ones(sample_weight, len(points))
         outside = np.asarray(model.predict(X)) < 0
         share = float(weight[outside].sum() / weight.sum())
         finding = f"{percent(share)} of {counted(float(weight.sum()), 'row')} lie outside the region"

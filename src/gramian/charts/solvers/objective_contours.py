@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import has
 from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.solvers.recorder import Recorder
@@ -62,7 +63,7 @@ class ObjectiveSurface:
         raw = block.X.toarray() if data.is_sparse else block.X
         Z = (np.asarray(raw, dtype=np.float64) - problem.center) * problem.inverse
         Z = np.column_stack([Z, np.ones(len(Z))]) if model.fit_intercept else Z
-        weight = np.ones(len(Z)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        weight = block.weights
         best = problem.to_standardized(np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_))[0]
         names = labels(feature_names(model))
         if data.d == 1:
@@ -129,7 +130,7 @@ def _signed(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         raise ValueError("The paths over the objective need one output: two classes, and not multiclass='joint'.")
     values, known = one_kind(read_labels(y, "y"), read_labels(model.classes_, "classes_"), "y", "the model")
     code = codes(values, known, "y")
-    weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = weights_or_ones(sample_weight, len(code))
     factors = model._class_factors(np.bincount(code, weight, 2))
     weight = weight if factors is None else weight * factors[code]
     unweighted = sample_weight is None and factors is None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 
 # Compiled loops are imported where they run: who only names a kernel needs no compiler.
 from gramian.kernels.points import Vectors, inner, refuse_other_columns, square_norms
@@ -137,7 +138,7 @@ def weighted_median(values: Floats, weight: Floats) -> float:
 def distinct_rows(A: Vectors, weight: Any = None, most: int | None = None) -> tuple[Ints, Floats]:
     """Rows that count, each once, by their first appearance, with their weights added up; `most` spread evenly."""
     n = len(A)
-    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    weight = weights_or_ones(weight, n)
     index = np.flatnonzero(weight > 0) if (weight > 0).any() else np.arange(n)
     if most is not None and len(index) <= most and len(index) == n:
         return index, weight

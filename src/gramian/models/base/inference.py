@@ -105,7 +105,7 @@ class InferentialModel(SquaredLossModel):
             block = rows.collect()
             if block.y is None:
                 raise ValueError("The log-likelihood of new data needs their target y.")
-            w = np.ones(rows.n) if block.weight is None else block.weight
+            w = block.weights
             errors = block.y - self.predict(rows).reshape(rows.n, -1)
             weight, squares = float(w.sum()), w @ errors**2
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -81,7 +81,7 @@ def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) ->
     """The kernel with a metric from the rows of X and their target; of more than 2000 rows, from some of them."""
     points = vectors(X)
     Y = _without_units(model, target)
-    weight = np.ones(len(points)) if target.weight is None else target.weight
+    weight = target.weights
     used = np.flatnonzero(weight > 0)
     if len(used) > MOST_ROWS:
         used = np.sort(np.random.default_rng(0).choice(used, MOST_ROWS, replace=False))
@@ -204,7 +204,7 @@ def _without_units(model: Any, target: MemoryRows) -> Floats:
     y = target.y
     if is_classifier(model):
         y = (y[:, :1] == np.unique(y[:, 0])).astype(np.float64)
-    share = np.full(len(y), 1.0 / len(y)) if target.weight is None else target.weight / target.weight.sum()
+    share = target.weights / target.weights.sum()
     y = y - share @ y
     unit = np.sqrt(share @ y**2)
     return np.asarray(y / np.where(unit > 0, unit, 1.0))

@@ -31,7 +31,7 @@ class KernelPerceptron:
         block = model._labelled_points(target).collect()
         self.codes = block.y[:, 0].astype(np.int64)
         self.points, self.n, self.k = points, len(points), len(model.classes_)
-        self.weight = np.ones(self.n) if block.weight is None else block.weight
+        self.weight = block.weights
         self.rows = Mistaken(model.kernel_, points)
         self.intercept = bool(model.fit_intercept)
         self.average, self.seed, self.max_iter = bool(model.average), seed, model.max_iter

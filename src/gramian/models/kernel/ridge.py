@@ -43,7 +43,7 @@ class KernelRidge:
         points, target = model._fit_points(X, y, sample_weight)
         target.refuse_labels()
         assert target.y is not None
-        weight = np.ones(len(points)) if target.weight is None else target.weight
+        weight = target.weights
         used = np.flatnonzero(weight > 0)
         self.kernel, self.points = model.kernel_, alone(points[used])
         self.Y, self.weight, self.one = target.y[used], weight[used], target.one_target

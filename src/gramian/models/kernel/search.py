@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import point_weights
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
@@ -98,7 +99,7 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, 
 
 def _share_missed(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     y = np.asarray(y)
-    weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = weights_or_ones(sample_weight, len(y))
     missed = total = 0.0
     for train, test in splits_of(5, MemoryRows(np.zeros((len(y), 1)), None, None)):
         rest = train[weight[train] > 0]

@@ -128,7 +128,7 @@ class KernelClassifier:
         coded = model._labelled_points(target)
         block = coded.collect()
         self.codes = block.y[:, 0].astype(np.int64)
-        self.weight = np.ones(coded.n) if block.weight is None else block.weight
+        self.weight = block.weights
         self.points, self.intercept = points, bool(model.fit_intercept)
         self.tol = max(float(model.tol), LEAST_TOL)
         k = len(model.classes_)

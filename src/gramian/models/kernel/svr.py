@@ -128,7 +128,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             warn_user(
                 "A column-vector y was passed when a 1d array was expected: give y.ravel().", DataConversionWarning
             )
-        self._y, self._w = target.y[:, 0], np.ones(target.n) if target.weight is None else target.weight
+        self._y, self._w = target.y[:, 0], target.weights
         if not np.isfinite(self._y).all():
             raise ValueError("y contains NaN or infinity; every target must be a number.")
         rows = KernelRows(self.kernel_, points)
@@ -270,7 +270,7 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         nu = validation.number("nu", self.nu, low=0.0, high=1.0, open_low=True)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
         points, target = self._fit_points(X, None, sample_weight, targeted=False)
-        weight = np.ones(len(points)) if target.weight is None else target.weight
+        weight = target.weights
         rows = KernelRows(self.kernel_, points)
         high = weight / (nu * float(weight.sum()))
         beta = np.minimum(high, np.maximum(1.0 - (np.cumsum(high) - high), 0.0))

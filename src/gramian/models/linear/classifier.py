@@ -231,7 +231,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             f = self._left_out(rows, problem_factories, fits)
         block = rows.collect()
         assert block.y is not None
-        weight = np.ones(rows.n) if block.weight is None else block.weight
+        weight = block.weights
         weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
         f = np.where(np.isnan(f), 0.0, f)
         norms = lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))

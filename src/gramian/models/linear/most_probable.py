@@ -89,7 +89,7 @@ class Squares:
         if self.given is not None:
             return self.given.weight
         assert isinstance(self.data, Rows)
-        return self.data.sum(lambda block: float(len(block) if block.weight is None else block.weight.sum()))
+        return self.data.sum(lambda block: block.total_weight)
 
     @property
     def null(self) -> float:

@@ -197,7 +197,7 @@ def _bound(problem: Problem) -> float:
         Z: Any = sp.vstack([problem.standard_sparse(part) for part, _, _ in problem.panels(block)], format="csr")
     else:
         Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
-    keep = np.flatnonzero(np.ones(len(block)) if block.weight is None else block.weight)
+    keep = np.flatnonzero(block.weights)
     rows = MemoryRows(Z[keep], block.y[keep], None, target_names=("y",))
     try:
         widest = SVC(alpha=0.0, fit_intercept=False).fit(rows)

@@ -112,7 +112,7 @@ class OnRows:
         X = self.block.X
         if not np.isfinite(X.sum()):
             rows.refuse_nonfinite()
-        weight = np.ones(rows.n) if self.block.weight is None else self.block.weight
+        weight = self.block.weights
         self.weight = weight
         assert self.block.y is not None
         refuse_sizes(rows, _sizes(X[weight > 0]), _sizes(self.block.y[weight > 0]))

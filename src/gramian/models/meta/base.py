@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from gramian._core.types import Array, Bools, Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows, scan
 from gramian.rows.folds import mixed
 from gramian.rows.refusals import no_numbers, no_table
@@ -45,7 +46,7 @@ class Labelled:
     @property
     def counts(self) -> Floats:
         """What each row counts."""
-        return np.ones(len(self.y)) if self.weight is None else self.weight
+        return weights_or_ones(self.weight, len(self.y))
 
 
 def read_labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.models.neighbors.distances import FEATURES, METRICS
 from gramian.models.neighbors.exact_search import Search, search
 from gramian.models.neighbors.space import Space, numbers
@@ -157,7 +158,7 @@ class NeighborsModel:
         """Losses of every number of neighbours, and the search of all rows that the model keeps."""
         plans = plan(self.cv, rows)
         metric, ballot, weight = self._space.metric, self._ballot, self._weight
-        counts = np.ones(X.shape[0]) if weight is None else weight
+        counts = weights_or_ones(weight, X.shape[0])
         loud = counts * ballot.loudness()
         points = self._space.points(X)
         if plans[0].leave_one_out:

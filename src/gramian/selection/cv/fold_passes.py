@@ -93,7 +93,7 @@ class FoldPasses:
         atoms = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         assert block.y is not None
         Z = problem.standard(problem.prepared(np.asarray(block.X)))[: ends[-1]]
-        weight = np.ones(len(Z)) if block.weight is None else np.asarray(block.weight)[: ends[-1]]
+        weight = block.weights[: ends[-1]]
         return Z, np.array(block.y[: ends[-1], 0], dtype=np.float64), weight, atoms
 
     def _copied(self, problem: Problem) -> list[tuple[int, Any]] | None:

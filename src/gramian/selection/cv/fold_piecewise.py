@@ -47,7 +47,7 @@ class FoldKink:
         assert isinstance(problem.loss, PiecewiseLinear)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
         self.kinks = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
-        weight = np.ones(len(self.Z)) if block.weight is None else block.weight
+        weight = block.weights
         train, self.test = [weight], []
         for plan in plans:
             labels = plan.folds.labels(0, len(self.Z))

@@ -300,7 +300,7 @@ def _classes_complete(problem: Problem, passes: FoldPasses) -> bool:
 
     def seen(block: Block) -> Floats:
         assert block.y is not None
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = block.weights
         return np.asarray(w @ (block.y[:, :1] == names))
 
     atoms = problem.rows.sum_by_fold(seen, passes.plan.folds)

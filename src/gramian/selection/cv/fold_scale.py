@@ -48,7 +48,7 @@ class FoldScale:
         assert block.y is not None
         self.y = np.asarray(block.y[:, 0], dtype=np.float64)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
-        weight = np.ones(len(self.Z)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)
+        weight = block.weights
         train, self.test = [weight], []
         for plan in plans:
             labels = plan.folds.labels(0, len(self.Z))

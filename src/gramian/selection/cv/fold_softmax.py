@@ -68,7 +68,7 @@ class _Path:
         assert block.y is not None
         n = problem.rows.n
         labels = plan.folds.labels(0, n)
-        weight = (np.ones(n) if block.weight is None else block.weight) * (labels >= 0)
+        weight = block.weights * (labels >= 0)
         train = np.vstack([(plan.train | plan.test).any(axis=0), plan.train])[:, labels] * weight
         test = np.vstack([np.zeros(plan.train.shape[1], dtype=bool), plan.test])[:, labels] * weight
         codes = block.y[:, 0].astype(np.int64)

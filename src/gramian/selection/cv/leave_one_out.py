@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import SoftKink
 from gramian.objective.problem import Problem
@@ -43,8 +44,8 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
         for part, y, w in problem.panels(block):
             Z = problem.standard(part)
             f = problem.predictions(part, theta)
-            left = np.ones(len(y)) if w is None else w if whole else (w > 0).astype(np.float64)
-            share = left / weight
+            counts = weights_or_ones(w, len(y))
+            share = (counts if whole else (counts > 0).astype(np.float64)) / weight
             if m == 1:
                 u = problem.loss.gradient(y, f[:, 0])
                 h = problem.loss.curvature(y, f[:, 0])
@@ -76,7 +77,7 @@ def softened(problem: Problem, theta: Floats) -> Problem:
         total = np.zeros(2)
         for part, y, w in problem.panels(block):
             e = problem.predictions(part, theta)[:, 0] - loss.kink(y)[0]
-            weight = np.ones(len(y)) if w is None else w
+            weight = weights_or_ones(w, len(y))
             total += weight @ e, weight @ e**2
         return total
 
@@ -111,7 +112,7 @@ def left_out_losses(problem: Problem, theta: Floats, hessian: Floats) -> tuple[F
     block = problem.rows.collect()
     assert block.y is not None
     y = block.y[:, 0]
-    weight = np.ones(problem.rows.n) if block.weight is None else block.weight
+    weight = block.weights
     Z = np.concatenate(problem.rows.sum(lambda some: [problem.standard(part) for part, _, _ in problem.panels(some)]))
     before = Z @ theta.T
     value = _losses(problem, y, f)

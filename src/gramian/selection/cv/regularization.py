@@ -77,7 +77,7 @@ def _bend(problem: Problem) -> float:
     def slopes(block: Block, scale: float) -> Floats:
         assert block.y is not None
         y = block.y[:, 0]
-        w = np.ones(len(y)) if block.weight is None else block.weight
+        w = block.weights
         fixed = loss.at(scale) if isinstance(loss, Scaled) and loss.scale is None else loss
         g = fixed.gradient(y, np.full(len(y), middle))
         if fixed is not loss and isinstance(loss, Huber):

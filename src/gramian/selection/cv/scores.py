@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.weights import weights_or_ones
 
 NOTHING = 1e-9
 
@@ -91,7 +92,7 @@ def mean_and_error(folds: Floats, weights: Floats | None = None) -> tuple[Floats
     >>> mean_and_error(np.array([[1.0, 2.0, 3.0, 6.0]]))
     (array([3.]), array([1.08012345]))
     """
-    weights = np.ones(folds.shape[1]) if weights is None else weights
+    weights = weights_or_ones(weights, folds.shape[1])
     share, count = weights / weights.sum(), np.count_nonzero(weights)
     mean = folds @ share
     if count < 2:

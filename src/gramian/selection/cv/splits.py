@@ -168,8 +168,7 @@ def fold_weights(plans: list[Plan], rows: Rows) -> Floats | None:
     """What each fold counts: with leave-one-out its row's weight (zero: neither used nor judged), else the same."""
     if not plans[0].leave_one_out:
         return None
-    weight = rows.collect().weight
-    weight = np.ones(rows.n) if weight is None else weight
+    weight = rows.collect().weights
     if np.count_nonzero(weight) < 2:
         raise ValueError(
             f"Leave-one-out needs at least 2 rows with a positive weight; there are {np.count_nonzero(weight)} among "

@@ -9,6 +9,7 @@ from scipy.special import betainc
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats
+from gramian._core.weights import weights_or_ones
 from gramian.metrics.registry import METRICS
 from gramian.selection.evaluation.nested import Evaluation, Score, evaluate, ratio_of
 from gramian.selection.evaluation.sample import check_model, read
@@ -216,7 +217,7 @@ def _columns(values: Array) -> Floats:
 
 def _mcnemar(wrong_a: Floats, wrong_b: Floats, weight: Floats | None) -> McNemar | None:
     """The two-sided binomial test of the rows on which they differ; None if weights are not counts."""
-    w = np.ones(len(wrong_a)) if weight is None else weight
+    w = weights_or_ones(weight, len(wrong_a))
     only_a, only_b = (float(w[part].sum()) for part in (wrong_a < wrong_b, wrong_a > wrong_b))
     if not (only_a.is_integer() and only_b.is_integer()):
         return None

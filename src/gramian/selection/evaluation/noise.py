@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.selection.evaluation.sample import Sample
 
 REPEATED = 20  # degrees of freedom from which rows with equal features are enough alone
@@ -37,7 +38,7 @@ def noise_variance(sample: Sample) -> Noise:
     """
     X = _numbers(sample)
     y = np.asarray(sample.y, dtype=np.float64).reshape(sample.n, -1)
-    w = np.ones(sample.n) if sample.weight is None else sample.weight
+    w = weights_or_ones(sample.weight, sample.n)
     n, d = X.shape
     if not sp.issparse(X):
         groups = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)

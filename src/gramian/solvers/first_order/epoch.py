@@ -87,7 +87,7 @@ class Course:
         assert block.y is not None
         loss = compiled_loss(problem.loss, block.y[order, 0])
         assert loss is not None
-        weight = np.ones(len(order)) if block.weight is None else block.weight[order]
+        weight = block.weights[order]
         run_batches(
             *standardised(problem, block.source[order]), *loss, weight, self.mean_weight,
             self.batch, self.rule, walk.t, rates, self.unit, self.momentum, self.tiny,

@@ -44,7 +44,7 @@ class PerceptronAlgorithm(Solver):
         else:
             Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         theta = np.zeros((problem.m, problem.p)) if start is None else start.copy()
-        weight = np.ones(len(block)) if block.weight is None else block.weight
+        weight = block.weights
         weight = weight / max(1.0, float(weight.max()) / MOST_VISITS)
         codes = (block.y[:, 0] > 0 if problem.m == 1 else block.y[:, 0]).astype(np.int64)
         more = {

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.kmeans.cluster_sums import lower_to_center
 from gramian.solvers.kmeans.lloyd import lloyd, own_squared_distances
@@ -64,7 +65,7 @@ def farthest(X: Any, weight: Floats | None, k: int) -> Index:
     """
     with single_threaded_blas():
         points = ScaledPoints.of(X)
-        w = np.ones(len(points.Z)) if weight is None else weight
+        w = weights_or_ones(weight, len(points.Z))
         mean = lloyd(points, w / np.max(w), points.X[:1].astype(np.float64), max_iter=1).centers
         state = _SeedSearch.on(points, weight, k, 0)
         state.add(_farthest(own_squared_distances(points, mean, 0), w)[0])

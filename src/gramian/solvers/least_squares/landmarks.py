@@ -207,7 +207,7 @@ def _sampled(rows: Rows) -> Moments:
     def of_block(block: Block) -> Floats:
         assert block.y is not None
         y = block.y - origin
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = block.weights
         K = np.zeros(rows.d)
         for start in range(0, len(block), 1024):
             part = slice(start, min(start + 1024, len(block)))

@@ -82,7 +82,7 @@ class RidgePath:
             z = np.ldexp(X, -q.x[None, :]) - np.ldexp(high[:d], -q.x) - np.ldexp(low[:d], -q.x)
             z = z @ self.basis + self.shift[0]
             y = np.ldexp(block.y, -q.y[None, :]) - np.ldexp(high[d:], -q.y) - np.ldexp(low[d:], -q.y) + self.shift[1]
-            w = np.ones(len(X)) if block.weight is None else block.weight
+            w = block.weights
             base = w / q.weight if q.intercept else np.zeros(len(X))
             losses = np.empty((len(alphas), len(X)))
             for a, alpha in enumerate(alphas):

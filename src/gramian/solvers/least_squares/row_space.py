@@ -67,7 +67,7 @@ class Design:
 def design_of(rows: Rows, *, intercept: bool) -> Design:
     """The columns of rows in memory, centred where there is an intercept; refuses numbers that are not finite."""
     block = rows.collect()
-    w = np.ones(rows.n) if block.weight is None else block.weight
+    w = block.weights
     X: Any = block.X.astype(np.float64) if sp.issparse(block.X) else np.array(block.X, dtype=np.float64)
     if not np.isfinite(X.sum()):
         rows.refuse_nonfinite()

@@ -39,7 +39,7 @@ class Kinks:
         def of_block(block: Block) -> list[Any]:
             assert block.y is not None
             y = block.y[:, 0]
-            w = np.ones(len(y)) if block.weight is None else block.weight
+            w = block.weights
             return [(*loss.kink(y), w)]
 
         at, low, high, w = (np.concatenate(part) for part in zip(*problem.rows.sum(of_block), strict=True))

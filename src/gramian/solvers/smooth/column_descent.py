@@ -52,7 +52,7 @@ class ColumnDescent(Solver):
         assert block.y is not None
         X = block.X
         X = sp.csc_array(X, dtype=np.float64) if sp.issparse(X) else sp.csc_array(np.asarray(X, dtype=np.float64))
-        w = np.ones(problem.rows.n) if block.weight is None else block.weight
+        w = block.weights
         more: dict[str, Any] = {"X": X, "y": block.y[:, 0], "share": w / problem.columns.weight}
         more["f"] = self._predictions(problem, X, theta)
         return self._state(problem, theta, more)

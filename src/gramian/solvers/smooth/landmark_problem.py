@@ -127,7 +127,7 @@ def part_of(problem: Problem, index: Ints, *, alone: bool = False) -> Problem:
     rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
     some, columns = rows.taken(index), problem.columns
     if alone:
-        weight = float(some.sum(lambda block: len(block) if block.weight is None else block.weight.sum()))
+        weight = some.sum(lambda block: block.total_weight)
         columns = replace(columns, weight=max(weight, 1e-300))
     given = problem.loss, problem.penalty, problem.alpha
     return LandmarkProblem.of(Problem(some, *given, intercept=problem.intercept, outputs=problem.m, columns=columns))

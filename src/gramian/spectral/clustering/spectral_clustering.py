@@ -17,6 +17,7 @@ from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
 from gramian.kernels.points import is_table
@@ -138,7 +139,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         given, weight = self._read(X, sample_weight)
         n_all = given.shape[0] if hasattr(given, "shape") else len(given)
         self._counted = np.arange(n_all) if weight is None else np.flatnonzero(weight)
-        weight = np.ones(n_all) if weight is None else weight
+        weight = weights_or_ones(weight, n_all)
         n = len(self._counted)
         if k is not None and k > n:
             raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Floats
+from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
 from gramian.solvers.eigen import eigen, matrix_times
 from gramian.spectral.embedding.base import signs
@@ -54,7 +55,7 @@ class Coordinates:
 def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
     """From the rows themselves: their inner products about the mean are known without their distances."""
     n, d = X.shape
-    w = np.ones(n) if weight is None else weight
+    w = weights_or_ones(weight, n)
     size = power_of_two(float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0)))
     X = X / size
     mean = np.asarray(w @ X).reshape(-1) / w.sum()
@@ -88,7 +89,7 @@ def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
 def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
     """From distances (n, n) by double centring; rows of weight 0 are placed as new ones are."""
     n = len(D)
-    w = np.ones(n) if weight is None else weight
+    w = weights_or_ones(weight, n)
     share = w / w.sum()
     size = power_of_two(float(D.max(initial=0.0)))
     products = (D / size) ** 2

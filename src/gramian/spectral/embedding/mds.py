@@ -15,6 +15,7 @@ from gramian._core.fitted.time_limit import timed
 from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats
 from gramian._core.validation import choice, number, whole
+from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
 from gramian.kernels.numerics.distances import distances
 from gramian.kernels.points import Vectors
@@ -190,7 +191,7 @@ class MDS(Embedding):
             if not tries or not deadline.passed():
                 tries.append(minimise(problem, start, max_iter=steps, tol=tol))
         best = min(tries, key=lambda one: one.stress)
-        self._used, self._weight = used, np.ones(len(used)) if w is None else w
+        self._used, self._weight = used, weights_or_ones(w, len(used))
         places = turned(best.places, self._weight)
         self.embedding_ = np.empty((n, r))
         self.embedding_[used] = places * size
@@ -241,7 +242,7 @@ class MDS(Embedding):
         n = len(self.embedding_)
         unit = power_of_two(float(np.abs(values).max()))
         Y, values = self.embedding_ / unit, values / unit
-        w = np.ones(n) if weight is None else weight
+        w = weights_or_ones(weight, n)
         stress = size = 0.0
         for i in range(0, n, 512):
             part = slice(i, min(i + 512, n))

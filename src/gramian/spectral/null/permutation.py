@@ -103,7 +103,7 @@ def column_squares(found: Principal) -> Floats | None:
 def _block_squares(block: Block, found: Principal) -> Floats:
     """What `column_squares` is, of a block of rows."""
     mean = np.ldexp(found.mean, -found.exponent)
-    w = np.ones(len(block)) if block.weight is None else block.weight
+    w = block.weights
     if sp.issparse(block.X):
         Z = block.X * float(np.ldexp(1.0, -found.exponent))
         return np.asarray(w @ Z.multiply(Z) - 2.0 * (w @ Z) * mean + w.sum() * mean**2).reshape(-1)

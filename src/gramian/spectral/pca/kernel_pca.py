@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.types import Bools, Floats
 from gramian._core.validation import whole
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, landmark_rows, sampled_pivots
@@ -143,7 +144,7 @@ class _Centred:
     def __init__(self, K: Floats, weight: Floats | None) -> None:
         n = len(K)
         self.K = K
-        self.weight = np.ones(n) if weight is None else weight
+        self.weight = weights_or_ones(weight, n)
         self.sum = float(self.weight.sum())
         self.share = self.weight / self.sum
         self.root = np.sqrt(self.weight)[:, None]

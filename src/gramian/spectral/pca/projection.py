@@ -50,7 +50,7 @@ def error_of(rows: Rows, axes: Floats, mean: Floats) -> float:
 
     def of_block(block: Block) -> Any:
         squares = square_distances(checked(block, rows), axes, mean)[0]
-        w = np.ones(len(block)) if block.weight is None else block.weight
+        w = block.weights
         return np.array([w @ squares, w.sum()])
 
     total, weight = rows.sum(of_block)

@@ -254,7 +254,7 @@ def total_over(rows: Rows) -> Any:
     """A function of a block statistic: its sum over all rows with their weights."""
 
     def total(statistic: BlockStatistic) -> Any:
-        return rows.sum(lambda block: statistic(dense(block.X), weights(block)))
+        return rows.sum(lambda block: statistic(dense(block.X), block.weights))
 
     return total
 
@@ -315,8 +315,3 @@ def _max_magnitudes(X: Any, missing: bool) -> Floats:
             values = np.where(np.isnan(values), 0.0, values)
         high, low = (np.asarray(f(values, axis=0, initial=0), dtype=np.float64) for f in (np.max, np.min))
     return np.asarray(np.maximum(high, -low), dtype=np.float64)
-
-
-def weights(block: Any) -> Floats:
-    """Weights of a block's rows, one each if there are none."""
-    return np.ones(len(block)) if block.weight is None else np.asarray(block.weight, dtype=np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Floats
 from gramian.rows import Rows
-from gramian.structures.components.base import Structure, dense, weights
+from gramian.structures.components.base import Structure, dense
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.components.levenberg import MAX_PASSES, NormalEquations, levenberg
 from gramian.structures.loop.multipass import PassRequest
@@ -195,8 +195,8 @@ def principal_widths(rows: Rows, max_rows: int) -> tuple[int, Floats]:
 
     The largest comes first; all are in units of the size of the scatter.
     """
-    distinct = rows.sum(lambda block: DistinctRows.of(dense(block.X), weights(block), max_rows))
-    scatter = rows.sum(lambda block: Scatter.of(dense(block.X), weights(block)))
+    distinct = rows.sum(lambda block: DistinctRows.of(dense(block.X), block.weights, max_rows))
+    scatter = rows.sum(lambda block: Scatter.of(dense(block.X), block.weights))
     scale = scatter.size
     if scale == 0:
         return len(distinct.rows), np.zeros(rows.d)
@@ -204,7 +204,7 @@ def principal_widths(rows: Rows, max_rows: int) -> tuple[int, Floats]:
 
     # sums along the principal directions keep digits that the scatter of the columns has lost
     def squares(block: Any) -> Floats:
-        return np.asarray(weights(block) @ (((dense(block.X) - scatter.mean) / scale) @ axes) ** 2)
+        return np.asarray(block.weights @ (((dense(block.X) - scatter.mean) / scale) @ axes) ** 2)
 
     return len(distinct.rows), np.sqrt(rows.sum(squares)[::-1] / scatter.weight)
 

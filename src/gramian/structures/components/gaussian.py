@@ -9,7 +9,7 @@ from gramian._core import validation
 from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats
 from gramian.rows import Rows
-from gramian.structures.components.base import ProbabilityDensity, dense, total_over, weights
+from gramian.structures.components.base import ProbabilityDensity, dense, total_over
 from gramian.structures.components.covariance import (
     KINDS,
     LOG_2PI,
@@ -171,7 +171,7 @@ def column_moments(rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and variance of the observed numbers of each column."""
 
     def of_block(block: Any) -> "_ColumnMoments":
-        X, w = dense(block.X), weights(block)[:, None]
+        X, w = dense(block.X), block.weights[:, None]
         observed = np.isfinite(X)
         if observed.all():
             total = np.full(X.shape[1], w.sum())

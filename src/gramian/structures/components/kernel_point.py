@@ -50,9 +50,9 @@ class KernelPoint(Structure):
         kernel = kernel_of(self.kernel).fitted(X, point_weights(X, sample_weight))
         refuse_invalid(kernel, X)
         points = kernel.points(X)
-        weight = scan(np.zeros((len(points), 1)), sample_weight=sample_weight).collect().weight
+        weight = scan(np.zeros((len(points), 1)), sample_weight=sample_weight).collect().weights
         self.kernel_ = kernel
-        return self.mean_of(points, np.ones(len(points)) if weight is None else np.asarray(weight, dtype=np.float64))
+        return self.mean_of(points, weight)
 
     def mean_of(self, points: Any, weight: Floats, norm: float | None = None) -> "KernelPoint":
         """Take the mean of points of the kernel."""

@@ -11,6 +11,7 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
@@ -311,7 +312,7 @@ class Agglomerative(ClusterTree):
         """The nearest cluster of each point."""
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(labels.max() + 1))
-        weight = np.ones(len(labels)) if self._weight is None else self._weight
+        weight = weights_or_ones(self._weight, len(labels))
         totals = np.add.reduceat(weight[order], edges)
         if self.linkage == "ward" and self._space.kernel is None:
             return self._by_centers(points, means_of(self._points.X, labels, self._weight, len(edges)), totals)
@@ -377,7 +378,7 @@ class TreeCertificate(Certificate):
 
 def means_of(X: Any, labels: Ints, weight: Floats | None, k: int) -> Floats:
     """Means (k, d) of the rows of each cluster."""
-    value = np.ones(len(labels)) if weight is None else weight
+    value = weights_or_ones(weight, len(labels))
     member = sp.csr_array((value, (labels, np.arange(len(labels)))), shape=(k, len(labels)))
     total = member @ X
     total = total.toarray() if sp.issparse(total) else total

@@ -13,6 +13,7 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -100,7 +101,7 @@ class Divisive(ClusterTree):
                 f"n_clusters is {k} and max_leaves is {max_leaves}: let the tree have at least {k} leaves."
             )
         scaled, self._exponent = in_range(rows if n == len(rows) else rows[used])
-        total = np.ones(n) if self._weight is None else self._weight
+        total = weights_or_ones(self._weight, n)
         self._shift = np.average(scaled, axis=0, weights=total)
         self._grow(scaled - self._shift, total, max(MAX_LEAVES, k or 0) if max_leaves is None else max_leaves)
         self._leaf = np.full(len(rows), -1)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.numerics.distances import distances
 from gramian.kernels.points import Vectors
@@ -55,7 +56,7 @@ def linkage_tree(
     from gramian.structures.hierarchy.nn_chain_small import loop
 
     space = RowDistances() if space is None else space
-    weight = np.ones(n) if weight is None else weight
+    weight = weights_or_ones(weight, n)
     dense = space.kernel is None and isinstance(points, Vectors) and not points.is_sparse
     exponent = 0
     if dense:

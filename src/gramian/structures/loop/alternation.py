@@ -13,7 +13,7 @@ from gramian._core import deadline
 from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows
 from gramian.solvers.kmeans.lloyd import EXACT
-from gramian.structures.components.base import dense, weights
+from gramian.structures.components.base import dense
 from gramian.structures.components.levenberg import MAX_HARD_PASSES, MAX_SOFT_PASSES
 from gramian.structures.loop.assignments import Assignment, Nearest
 from gramian.structures.loop.competition import compete
@@ -57,7 +57,7 @@ class Loop:
 
     @cached_property
     def weight(self) -> float:
-        return float(self.rows.sum(lambda block: float(weights(block).sum())))
+        return float(self.rows.sum(lambda block: float(block.weights.sum())))
 
     @cached_property
     def has_missing(self) -> bool:
@@ -87,7 +87,7 @@ class Loop:
 
     def hard(self, state: LoopState, rule: Assignment | None = None) -> Callable[[Block], PassTotals]:
         def leaf(block: Block) -> PassTotals:
-            X, w = dense(block.X), weights(block)
+            X, w = dense(block.X), block.weights
             losses = self.losses(X, state)
             owners = (rule or NEAREST).owners(losses, state.shares)
             own_losses = losses[np.arange(len(losses)), owners]
@@ -109,7 +109,7 @@ class Loop:
 
     def _plain_soft(self, state: LoopState) -> Callable[[Block], PassTotals]:
         def leaf(block: Block) -> PassTotals:
-            X, w = dense(block.X), weights(block)
+            X, w = dense(block.X), block.weights
             losses = self.losses(X, state)
             joint = -joint_losses(losses, state, self.rows.d)
             largest = joint.max(axis=1)
@@ -139,7 +139,7 @@ class Loop:
         """The requested statistics of the rows that the last pass assigned to each structure."""
 
         def leaf(block: Block) -> StructureTotals:
-            X, w = dense(block.X), weights(block)
+            X, w = dense(block.X), block.weights
             if self.rule.soft:
                 kept = self._responsibilities.get(block.start)
                 if kept is not None and kept[0] is state:

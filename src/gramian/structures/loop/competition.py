@@ -8,7 +8,7 @@ import numpy as np
 
 from gramian._core import deadline
 from gramian._core.types import Floats
-from gramian.structures.components.base import dense, weights
+from gramian.structures.components.base import dense
 from gramian.structures.loop.rounding import first_least
 
 MIN_SEPARATION = 16.0  # squared distance of two means, in variances of their rows along the line between them
@@ -117,7 +117,7 @@ def _surplus_point(loop: Any, state: Any, totals: _CompetitionTotals) -> int | N
     ends = np.array(pairs)
 
     def leaf(block: Any) -> Floats:
-        X, w = dense(block.X), weights(block)
+        X, w = dense(block.X), block.weights
         owners = first_least(loop.losses(X, state))
         along = np.asarray(X @ directions.T) - np.einsum("jd,pd->jp", means, directions)[owners]
         is_member = (owners[:, None] == ends[:, 0]) | (owners[:, None] == ends[:, 1])
@@ -142,7 +142,7 @@ def _nearest(means: Floats, i: int) -> int:
 
 def _leaf(loop: Any, state: Any) -> Callable[[Any], _CompetitionTotals]:
     def leaf(block: Any) -> _CompetitionTotals:
-        X, w = dense(block.X), weights(block)
+        X, w = dense(block.X), block.weights
         k = len(state.structures)
         losses = loop.losses(X, state)
         owners = first_least(losses)

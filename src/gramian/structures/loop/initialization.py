@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 from gramian._core import validation
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows
 from gramian.solvers.kmeans.lloyd import lloyd
 from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
-from gramian.structures.components.base import Structure, dense, weights
+from gramian.structures.components.base import Structure, dense
 from gramian.structures.components.levenberg import MAX_HARD_PASSES
 from gramian.structures.components.point import Point
 from gramian.structures.loop.multipass import StructureTotals, run_requests
@@ -53,7 +54,7 @@ class SeedSample:
 
 def drawn_rows(rows: Rows, max_rows: int, rng: np.random.Generator) -> tuple[Ints, Any, Floats]:
     """Rows of positive weight, all or `max_rows` of them drawn at random: their indices, themselves, their weights."""
-    counts = rows.sum(lambda block: [int((weights(block) > 0).sum())])
+    counts = rows.sum(lambda block: [int((block.weights > 0).sum())])
     total = sum(counts)
     ranks = np.arange(total) if total <= max_rows else np.sort(rng.choice(total, max_rows, replace=False))
     first_ranks = np.concatenate([[0], np.cumsum(counts)])
@@ -64,7 +65,7 @@ def drawn_rows(rows: Rows, max_rows: int, rng: np.random.Generator) -> tuple[Int
         of_block = ranks[np.searchsorted(ranks, low) : np.searchsorted(ranks, high)] - low
         if not len(of_block):
             return []
-        w = weights(block)
+        w = block.weights
         index = np.flatnonzero(w > 0)[of_block]
         X = block.X if len(index) == len(w) else block.X[index]
         return [(block.start + index, dense(X), w[index])]
@@ -112,7 +113,7 @@ def start_rows(X: Any, weight: Any, k: int, how: str, rng: np.random.Generator) 
         return farthest(X, weight, k)
     if how == "k-means++":
         return plus_plus(X, weight, k, rng)
-    return by_weight(np.ones(len(ScaledPoints.of(X).X)) if weight is None else weight, k, rng)
+    return by_weight(weights_or_ones(weight, len(ScaledPoints.of(X).X)), k, rng)
 
 
 def fitted_structures(templates: list[Any], how: Any) -> list[Any] | None:

@@ -10,6 +10,7 @@ from gramian._core import deadline, validation
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian._core.random import seed_from
 from gramian._core.types import Floats, Ints
+from gramian._core.weights import weights_or_ones
 from gramian.kernels.input import point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
@@ -87,7 +88,7 @@ class KernelFit:
         refuse_kernel_out_of_range(model.kernel_.diag(points), X)
         rows = scan(np.zeros((len(points), 1)), sample_weight=sample_weight)
         row_weight = rows.collect().weight
-        weight = np.ones(len(points)) if row_weight is None else np.asarray(row_weight, dtype=np.float64)
+        weight = weights_or_ones(row_weight, len(points))
         used = int((weight > 0).sum())
         if k is not None and k > used:
             raise ValueError(
