@@ -10,11 +10,21 @@ from gramian._core.types import Floats
 RULES = ("best", "one_se")  # how alpha is chosen from its validation losses
 
 
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a parameter is of an integer type; True and False are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def number(name: str, value: Any, *, low: float, high: float = np.inf, open_low: bool = False) -> float:
     """A finite number within its range, or an error that names the parameter."""
     end = "" if high == np.inf else f" and at most {high:g}"
     allowed = f"a number {'above' if open_low else 'of at least'} {low:g}{end}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_number(value):
         raise TypeError(f"{name} is {value!r}; it must be {allowed}.")
     found = float(value)
     if not np.isfinite(found) or found > high or found < low or (open_low and found == low):
@@ -24,7 +34,7 @@ def number(name: str, value: Any, *, low: float, high: float = np.inf, open_low:
 
 def whole(name: str, value: Any, *, low: int) -> int:
     """A whole number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if not is_integer(value):
         raise TypeError(f"{name} is {value!r}; it must be a whole number of at least {low}.")
     if value < low:
         raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {low}.")

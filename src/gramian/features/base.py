@@ -120,8 +120,3 @@ def memory() -> float:
 def dense(X: Any) -> Array:
     """A block's features as a float64 array, row by row, so that products round alike for every layout."""
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a parameter is an integer; True and False are not."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -15,7 +15,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.types import Array, Floats, Ints
-from gramian.features.base import checked, fill, is_integer, kept_dtype, read, refuse_nonfinite, refuse_too_large
+from gramian._core.validation import is_integer
+from gramian.features.base import checked, fill, kept_dtype, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, Rows
 
 MOST_COLUMNS = 2**31 - 1

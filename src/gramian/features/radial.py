@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.estimator import estimator
 from gramian._core.random import generator_from
 from gramian._core.types import Array, Floats
-from gramian.features.base import dense, fill, is_integer, read, refuse_nonfinite, refuse_too_large
+from gramian._core.validation import is_integer
+from gramian.features.base import dense, fill, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
 from gramian.rows import Block, MemoryRows, Rows, scan
 

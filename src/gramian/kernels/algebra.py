@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 from gramian.kernels.base import ATOM, POWER, PRODUCT, SUM, Kernel, within
 from gramian.kernels.lowrank.feature_maps import MAX_FEATURES
-from gramian.kernels.parameters import is_number, refuse_unless
+from gramian.kernels.parameters import refuse_unless
 from gramian.kernels.points import Together, vectors
 from gramian.kernels.validity.proof import Validity, proven, unproven
 from gramian.kernels.vectors.inner_products import power

@@ -5,12 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import cache
-from numbers import Number, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 from gramian.kernels.points import vectors
 from gramian.rows import parallel_map, single_threaded_blas
 
@@ -245,7 +245,7 @@ class Kernel(ABC):
     def __add__(self, other: Any) -> "Kernel":
         from gramian.kernels.algebra import Sum
 
-        if _is_number(other) and other == 0:  # so that sum() works
+        if is_number(other) and other == 0:  # so that sum() works
             return self
         right = as_kernel(other)
         return NotImplemented if right is None else Sum(self, right)
@@ -253,7 +253,7 @@ class Kernel(ABC):
     def __radd__(self, other: Any) -> "Kernel":
         from gramian.kernels.algebra import Sum
 
-        if _is_number(other) and other == 0:
+        if is_number(other) and other == 0:
             return self
         left = as_kernel(other)
         return NotImplemented if left is None else Sum(left, self)
@@ -261,7 +261,7 @@ class Kernel(ABC):
     def __sub__(self, other: Any) -> "Kernel":
         from gramian.kernels.algebra import Scaled, Sum
 
-        if _is_number(other):
+        if is_number(other):
             return self + (-other)
         return Sum(self, Scaled(other, -1.0)) if isinstance(other, Kernel) else NotImplemented
 
@@ -274,7 +274,7 @@ class Kernel(ABC):
     def __mul__(self, other: Any) -> "Kernel":
         from gramian.kernels.algebra import Product, Scaled
 
-        if _is_number(other):
+        if is_number(other):
             return Scaled(self, float(other))
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
@@ -283,7 +283,7 @@ class Kernel(ABC):
     def __pow__(self, exponent: Any) -> "Kernel":
         from gramian.kernels.algebra import Power
 
-        return Power(self, exponent) if _is_number(exponent) else NotImplemented
+        return Power(self, exponent) if is_number(exponent) else NotImplemented
 
     # Parameters.
 
@@ -357,7 +357,7 @@ def as_kernel(value: Any) -> Kernel | None:
     """A kernel itself, a number as a constant kernel, None for anything else."""
     from gramian.kernels.vectors.inner_products import Constant
 
-    return Constant(float(value)) if _is_number(value) else value if isinstance(value, Kernel) else None
+    return Constant(float(value)) if is_number(value) else value if isinstance(value, Kernel) else None
 
 
 def within(kernel: Kernel, level: int) -> str:
@@ -385,10 +385,6 @@ def _fill(out: Floats, kernel: Kernel, A: Any, B: Any, *, mirrored: bool) -> Non
 @cache
 def _parameter_names(kind: type) -> tuple[str, ...]:
     return tuple(inspect.signature(kind).parameters)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Number | np.generic) and isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _hashable(value: Any) -> Any:

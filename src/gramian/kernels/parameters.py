@@ -1,14 +1,10 @@
 """Parameters of kernels, checked when they are given."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-
-def is_number(value: Any) -> bool:
-    """Whether a parameter is a number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+from gramian._core.validation import is_number
 
 
 def is_whole(value: Any) -> bool:

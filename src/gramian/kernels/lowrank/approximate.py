@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian._core.estimator import estimator
 from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats, Ints
+from gramian._core.validation import choice, flag
 from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
@@ -122,8 +123,7 @@ class Nystroem(_Approximation):
 
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
         """Choose the landmarks; y is ignored, as pipelines give it."""
-        if not isinstance(self.method, str) or self.method not in METHODS:
-            raise ValueError(f"method is {self.method!r}; it must be one of {', '.join(map(repr, METHODS))}.")
+        choice("method", self.method, METHODS)
         count = self._count()
         X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
@@ -239,8 +239,7 @@ class RandomFourier(_Approximation):
     def fit(self, X: Any, y: Any = None) -> "RandomFourier":
         """Draw the frequencies; y is ignored, as pipelines give it."""
         count = self._count()
-        if not isinstance(self.orthogonal, bool | np.bool_):
-            raise TypeError(f"orthogonal is {self.orthogonal!r}; it must be True or False.")
+        flag("orthogonal", self.orthogonal)
         X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
         points = self._read(X, reset=True)

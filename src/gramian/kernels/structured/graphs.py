@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 from gramian.kernels.base import Kernel
-from gramian.kernels.parameters import is_number
 from gramian.kernels.points import Items
 from gramian.kernels.structured.walks import read_graphs, walk_sums
 from gramian.kernels.validity.proof import Validity, proven

@@ -1,14 +1,13 @@
 """Kernels of strings: words in common, exactly, up to mismatches, and with gaps."""
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from gramian._core.types import Array, Floats
+from gramian._core.validation import is_integer, is_number
 from gramian.kernels.base import Kernel
-from gramian.kernels.parameters import is_number
 from gramian.kernels.structured.kmers import Counts, Letters, count_words, gap_patterns, read_strings
 from gramian.kernels.structured.mismatches import neighbours, with_mismatches
 from gramian.kernels.structured.subsequences import subsequence_row
@@ -109,7 +108,7 @@ class Mismatch(Kernel):
 
     def __post_init__(self) -> None:
         _check_length(self.k)
-        if not _is_integer(self.m) or not 0 <= self.m <= self.k:
+        if not is_integer(self.m) or not 0 <= self.m <= self.k:
             raise ValueError(f"m is {self.m!r}; it must be a whole number of mismatches between 0 and k = {self.k}.")
         if not isinstance(self.alphabet, str) or not self.alphabet:
             raise ValueError(f'alphabet is {self.alphabet!r}; it must be "auto" or a string of all letters.')
@@ -196,7 +195,7 @@ class Gappy(Kernel):
         _check_length(self.k)
         if not is_number(self.decay) or not 0 < self.decay <= 1:
             raise ValueError(f"decay is {self.decay!r}; it must be a number above 0 and at most 1.")
-        if self.gap is not None and (not _is_integer(self.gap) or self.gap < 0):
+        if self.gap is not None and (not is_integer(self.gap) or self.gap < 0):
             raise ValueError(f"gap is {self.gap!r}; it must be None or a whole number of letters from 0 on.")
 
     def points(self, X: Any) -> Counts | Letters:
@@ -241,12 +240,8 @@ class Gappy(Kernel):
         return count_words(letters, patterns, [float(self.decay) ** (p[-1] + 1 - self.k) for p in patterns])
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
 def _check_length(k: Any) -> None:
-    if not _is_integer(k) or k < 1:
+    if not is_integer(k) or k < 1:
         raise ValueError(f"k is {k!r}; it must be a whole number of letters from 1 on.")
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 from gramian.kernels.algebra import all_products, refuse_unless_kernel
 from gramian.kernels.base import Kernel
-from gramian.kernels.parameters import is_number
 from gramian.kernels.points import Together, Vectors, vectors
 from gramian.kernels.validity.proof import Validity, proven
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 from gramian.kernels.base import Kernel
 from gramian.kernels.numerics.distances import (
     MEDIAN_ROWS,
@@ -20,7 +21,7 @@ from gramian.kernels.numerics.distances import (
     gaussian_times_among,
     median_distance,
 )
-from gramian.kernels.parameters import is_number, refuse_unless, scales_of
+from gramian.kernels.parameters import refuse_unless, scales_of
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.validity.proof import Validity, proven, refuted
 from gramian.kernels.vectors.mahalanobis import LEARNED, factor_of, transformed, written

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
 from gramian._core.types import Array, Floats, Ints
+from gramian._core.validation import flag
 from gramian.selection.evaluation.choices import text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
 from gramian.selection.evaluation.scoring import Scorer, judge
@@ -156,8 +157,7 @@ def curves(
     0.0001
     """
     classifier = check_model(model)
-    if not isinstance(shuffle, bool):
-        raise TypeError(f"shuffle is {shuffle!r}; it must be True or False.")
+    flag("shuffle", shuffle)
     seed = seed_from(random_state, default=None)
     if over != "rows":
         _check_parameter(model, over)

@@ -1,7 +1,6 @@
 """Mutual information between each feature and a target."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,6 +12,7 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 from sklearn.utils import check_consistent_length
 
 from gramian._core.types import Floats, Ints
+from gramian._core.validation import whole
 from gramian.rows import Rows
 
 FEW = 20  # distinct integers up to which a column of integers is taken for labels
@@ -59,11 +59,7 @@ def mutual_information(
     >>> gm.selection.mutual_information([["a", "x"], ["b", "x"], ["a", "y"], ["b", "y"]], [0, 1, 0, 1]).round(4)
     array([0.6931, 0.    ])
     """
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
-        raise TypeError(f"n_neighbors is {n_neighbors!r}; it must be a whole number of at least 1.")
-    neighbors = int(n_neighbors)
-    if neighbors < 1:
-        raise ValueError(f"n_neighbors is {n_neighbors!r}; it must be a whole number of at least 1.")
+    neighbors = whole("n_neighbors", n_neighbors, low=1)
     if isinstance(discrete, str) and discrete != "auto":
         raise ValueError(
             f'discrete is {discrete!r}; it must be "auto", True, False, a mask, or a list of column names.'

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.types import Bools, Floats, Ints
+from gramian._core.validation import flag
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import FoldMoments
 from gramian.selection.cv.scores import scores_of
@@ -134,8 +135,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
             Weights of the rows.
         """
         wanted = feature_count(self.n_features)
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept is {self.fit_intercept!r}; it must be True or False.")
+        flag("fit_intercept", self.fit_intercept)
         data = read(self, X, y, sample_weight)
         self._refuse(data, wanted)
         if wanted is None:

@@ -6,16 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import number, whole
 from gramian.objective.problem import Point, Problem
 from gramian.solvers.base import LAST_RESORT_PASSES, MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     Damping,
-    count,
     evaluate,
     first_point,
     land,
-    positive,
     spread,
 )
 from gramian.solvers.sparse.local_linear import is_concave
@@ -92,9 +91,9 @@ class GradientDescent(Solver):
                 raise ValueError(f'step is {step!r}; it must be a number above 0, "line_search" or "bold_driver".')
             object.__setattr__(self, "length", step)
         else:
-            object.__setattr__(self, "length", positive("step", step))
-        object.__setattr__(self, "max_iter", count("max_iter", max_iter))
-        object.__setattr__(self, "tol", positive("tol", tol, zero=True))
+            object.__setattr__(self, "length", number("step", step, low=0.0, open_low=True))
+        object.__setattr__(self, "max_iter", whole("max_iter", max_iter, low=1))
+        object.__setattr__(self, "tol", number("tol", tol, low=0.0))
 
     def __repr__(self) -> str:
         return f"GradientDescent(step={self.length!r}, max_iter={self.max_iter}, tol={self.tol!r})"

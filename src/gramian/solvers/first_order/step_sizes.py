@@ -5,7 +5,6 @@ the quadratic penalty s θ². That is the proximal step: a gradient step of leng
 of penalty and distance, (θ − L ∇loss) / (1 + 2 L s), stable however strong the penalty is.
 """
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -103,23 +102,3 @@ def spread(values: list[float]) -> float:
     """How far the objective moved over these values, relative to its size."""
     largest, smallest = max(values), min(values)
     return 0.0 if largest == smallest else (largest - smallest) / max(abs(largest), abs(smallest))
-
-
-def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number above 0, or of at least 0."""
-    allowed = f"a number {'of at least' if zero else 'above'} 0"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} is {value!r}; it must be {allowed}.")
-    found = float(value)
-    if not np.isfinite(found) or found < 0 or (found == 0 and not zero):
-        raise ValueError(f"{name} is {value!r}; it must be {allowed}.")
-    return found
-
-
-def count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r}; it must be a whole number of at least 1.")
-    if value < 1:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")
-    return int(value)

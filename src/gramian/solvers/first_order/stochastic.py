@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gramian._core import validation
 from gramian._core.random import seed_from, validate_random_state
 from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
@@ -14,10 +15,8 @@ from gramian.rows import single_threaded_blas
 from gramian.solvers.base import Solver, State
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
-    count,
     evaluate,
     first_point,
-    positive,
     spread,
 )
 
@@ -88,16 +87,14 @@ class StochasticGradient(Solver):
     unit: ClassVar[str] = "epochs"
 
     def __post_init__(self) -> None:
-        count("batch", self.batch)
-        count("epochs", self.epochs)
-        positive("tol", self.tol, zero=True)
+        validation.whole("batch", self.batch, low=1)
+        validation.whole("epochs", self.epochs, low=1)
+        validation.number("tol", self.tol, low=0.0)
         _refuse_rate(self.rate)
-        if self.rule not in RULES:
-            raise ValueError(f"rule is {self.rule!r}; it must be one of {', '.join(map(repr, RULES))}.")
-        if positive("momentum", self.momentum, zero=True) >= 1:
+        validation.choice("rule", self.rule, RULES)
+        if validation.number("momentum", self.momentum, low=0.0) >= 1:
             raise ValueError(f"momentum is {self.momentum!r}; it must be a number of at least 0 and below 1.")
-        if not isinstance(self.average, bool | np.bool_):
-            raise TypeError(f"average is {self.average!r}; it must be True or False.")
+        validation.flag("average", self.average)
         validate_random_state(self.random_state)
 
     @property
@@ -182,9 +179,9 @@ def _refuse_rate(rate: Any) -> None:
         if len(rate) != 2:
             raise ValueError(f"rate is {rate!r}; a pair (c, c′) means min(c, c′/t).")
         for value in rate:
-            positive("rate", value)
+            validation.number("rate", value, low=0.0, open_low=True)
     elif isinstance(rate, Real):
-        positive("rate", rate)
+        validation.number("rate", rate, low=0.0, open_low=True)
     elif not callable(rate):
         raise TypeError(
             f'rate is {rate!r}; it must be a number above 0, a function of the step, "1/t", "pegasos" or a pair.'
