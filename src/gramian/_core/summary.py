@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.text import aligned, without_round_off
+
 HEADINGS = {
     "target": "target",
     "name": "",
@@ -22,12 +24,14 @@ HEADINGS = {
 class Summary:
     """Coefficients (dict of arrays, intercept first) and facts (dict) of a fit.
 
-    >>> import numpy as np
-    >>> print(Summary("Ridge", {"name": np.array(["x0"]), "estimate": np.array([2.0])}, {"r2": 0.5}))
-    Ridge
-        estimate
-    x0         2
-    r2 0.5
+        >>> import numpy as np
+
+    from gramian._core.text import aligned, without_round_off
+        >>> print(Summary("Ridge", {"name": np.array(["x0"]), "estimate": np.array([2.0])}, {"r2": 0.5}))
+        Ridge
+            estimate
+        x0         2
+        r2 0.5
     """
 
     title: str
@@ -36,8 +40,12 @@ class Summary:
     notes: list[str] = field(default_factory=list)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        keys = list(self.coefficients)
-        rows = zip(*(self.coefficients[key] for key in keys), strict=True)
+        columns = dict(self.coefficients)
+        if "estimate" in columns and "error" in columns:
+            pairs = zip(columns["estimate"], columns["error"], strict=True)
+            columns["estimate"] = [without_round_off(value, error) for value, error in pairs]
+        keys = list(columns)
+        rows = zip(*columns.values(), strict=True)
         return [HEADINGS.get(key, key) for key in keys], [
             [_text(key, value) for key, value in zip(keys, row, strict=True)] for row in rows
         ]
@@ -47,17 +55,9 @@ class Summary:
 
     def __str__(self) -> str:
         head, body = self._cells()
-        widths = [max(len(row[c]) for row in [head, *body]) for c in range(len(head))]
-        left = head.index("") if "" in head else -1
-        lines = [self.title]
-        for row in [head, *body]:
-            cells = (
-                cell.ljust(w) if c == left else cell.rjust(w)
-                for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append("  ".join(cells).rstrip())
-        lines.append(" · ".join(f"{name} {value}" for name, value in self._facts()))
-        return "\n".join([*lines, *self.notes])
+        lines = [line.rstrip() for line in aligned([head, *body], head.index("") if "" in head else -1)]
+        facts = " · ".join(f"{name} {value}" for name, value in self._facts())
+        return "\n".join([self.title, *lines, facts, *self.notes])
 
     def __repr__(self) -> str:
         return str(self)

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.text import without_round_off
 from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import log_axis
-from gramian.charts.marks.text import counted, number, without_round_off
+from gramian.charts.marks.text import counted, number
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 
 HEIGHT = 260

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import _num_samples
 
+from gramian._core.text import without_round_off
 from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
@@ -25,7 +26,7 @@ from gramian.charts.marks.scatter import (
     strip_window,
     window,
 )
-from gramian.charts.marks.text import counted, number, percent, without_round_off
+from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.theme import WIDTH, Theme, title
 from gramian.rows import Rows
 

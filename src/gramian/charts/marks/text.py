@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 MAX_NAME_LENGTH = 30
-ROUND_OFF = 1e-9  # relative
 NO_BREAK = "\u00a0"  # a space at which no line ends
 _JOINER = "\u200d"  # the zero-width joiner of emoji, which str.isprintable rejects
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -67,15 +66,6 @@ def number(value: float, digits: int = 3) -> str:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         text = f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     return text.replace("-", "−")
-
-
-def without_round_off(value: float, scale: float) -> float:
-    """The value, or 0 where it is round-off beside quantities of this scale.
-
-    >>> without_round_off(-4.5e-13, 1.0), without_round_off(-4.5e-13, 1e-12)
-    (0.0, -4.5e-13)
-    """
-    return 0.0 if abs(value) <= ROUND_OFF * scale else float(value)
 
 
 def share(value: float) -> str:

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.text import without_round_off
 from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, fitted_with
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.text import NO_BREAK, counted, feature_names, labels, number, without_round_off
+from gramian.charts.marks.text import NO_BREAK, counted, feature_names, labels, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
 MAX_EQUATIONS = 3

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.text import without_round_off
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.text import number, without_round_off
+from gramian.charts.marks.text import number
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
 HEIGHT = 110

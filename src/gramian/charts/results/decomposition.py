@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from gramian._core.text import without_round_off
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
-from gramian.charts.marks.text import number, percent, without_round_off
+from gramian.charts.marks.text import number, percent
 from gramian.charts.theme import WIDTH, Theme, rows, title
 
 STEP = 38

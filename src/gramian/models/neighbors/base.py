@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.text import plus_minus
 from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
 from gramian.models.neighbors.distances import FEATURES, METRICS
@@ -46,7 +47,7 @@ class NeighborScores(Scores):
     def __str__(self) -> str:
         text = (
             f"{self.neighbors[self.chosen]} neighbours by rule {self.rule!r} of {len(self.alphas)}: validation loss "
-            f"{self.mean[self.chosen]:.6g} ± {self.se[self.chosen]:.2g}"
+            f"{plus_minus(self.mean[self.chosen], self.se[self.chosen])}"
         )
         if self.at_boundary:
             text += f"; the best is the {'most' if self.best == 0 else 'fewest'} tried, others might do better"

@@ -85,7 +85,7 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = KNeighborsClassifier().fit(X, y)
     >>> print(model.scores_)
-    21 neighbours by rule 'best' of 24: validation loss 0.02 ± 0.011
+    21 neighbours by rule 'best' of 24: validation loss 0.020 ± 0.011
     """
 
     n_neighbors: Any = "auto"

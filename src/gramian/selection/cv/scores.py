@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.text import plus_minus
 from gramian._core.types import Floats
 from gramian._core.weights import weights_or_ones
 
@@ -55,7 +56,7 @@ class Scores:
     def __str__(self) -> str:
         text = (
             f"alpha {self.alphas[self.chosen]:.4g} by rule {self.rule!r} of {len(self.alphas)}: validation loss "
-            f"{self.mean[self.chosen]:.6g} ± {self.se[self.chosen]:.2g}"
+            f"{plus_minus(self.mean[self.chosen], self.se[self.chosen])}"
         )
         if not self.exact:
             assert self.error is not None

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
+from gramian._core.text import aligned
 from gramian._core.types import Array, Floats, Ints
 from gramian._core.validation import flag
 from gramian.selection.evaluation.choices import text_of
@@ -88,8 +89,7 @@ class Curves(Drawn):
         rows = [head] + [
             [text_of(value), *(f"{part[i]:.4g}" for part in columns)] for i, value in enumerate(self.values)
         ]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+        lines = aligned(rows, left=-1)
         lines[1 + self.best] += "  best"
         return "\n".join([f"{self.model}: {self.metric} over {self.over}, {self.train.folds.shape[1]} folds", *lines])
 

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
+from gramian._core.text import aligned
 from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
@@ -96,13 +97,13 @@ class Evaluation(Drawn):
             ends = np.sort(score.folds) if score.greater_is_better else -np.sort(-score.folds)
             numbers = (score.mean, score.se, score.low, score.high, ends[0], ends[-1])
             body.append([name, *(f"{number:.4g}" for number in numbers)])
-        lines = [f"{self.model}: {len(self.splits)} outer folds", *_aligned([head, *body])]
+        lines = [f"{self.model}: {len(self.splits)} outer folds", *aligned([head, *body])]
         names = list(dict.fromkeys(name for choice in self.choices for name in choice))
         if names:
             table = [["fold", *names]]
             for number, choice in enumerate(self.choices[:MOST_SHOWN]):
                 table.append([str(number), *(text_of(choice[name]) if name in choice else "" for name in names)])
-            lines += _aligned(table)
+            lines += aligned(table)
             if len(self.choices) > MOST_SHOWN:
                 lines.append(f"and {len(self.choices) - MOST_SHOWN} folds more")
         return "\n".join([*lines, *self.notes])
@@ -246,11 +247,3 @@ def _score(part: Scorer, predictions: list[Array], sample: Sample, pairs: Pairs,
 def ratio_of(sample: Sample, pairs: Pairs) -> float:
     """Test rows for each training row, on average."""
     return float(np.mean([sample.amount(test) / sample.amount(train) for train, test in pairs]))
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-    return [
-        "  ".join(cell.rjust(w) if c else cell.ljust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    ]
