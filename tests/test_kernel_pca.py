@@ -149,7 +149,7 @@ def test_landmarks_and_threads():
     near = gm.PCA(3, kernel=RBF(3.0), rank=100).fit(X)
     np.testing.assert_allclose(near.variances_, exact.variances_, rtol=1e-3)
     np.testing.assert_allclose(np.abs(near.transform(X)), np.abs(exact.transform(X)), atol=5e-3)
-    assert "100 rows stand for all 300" in str(near.solver_)
+    assert "100 landmark points for 300 rows" in str(near.solver_)
     assert near.inverse_transform(near.transform(X[:5])).shape == (5, 4)
     found = []
     for count in (1, 2):

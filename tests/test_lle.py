@@ -65,11 +65,11 @@ def test_the_sparse_road_finds_what_the_dense_one_finds(monkeypatch):
     assert_allclose(few.embedding_, whole.embedding_, atol=1e-5)
 
 
-def test_parts_are_told_apart_on_the_sparse_road_too():
+def test_shift_and_invert_separates_disconnected_components():
     X = np.random.default_rng(3).random((1200, 2))
     X[400:800] += 100.0
     X[800:] -= 100.0
-    with pytest.warns(gm.PrecisionWarning, match="3 parts"):
+    with pytest.warns(gm.PrecisionWarning, match=r"disconnected \(3 components\)"):
         model = gm.LLE(n_neighbors=8).fit(X)
     assert "shift" in str(model.solver_)
     assert_allclose(model.eigenvalues_, 0.0, atol=1e-12)
@@ -77,14 +77,15 @@ def test_parts_are_told_apart_on_the_sparse_road_too():
     assert len(places) == 3
 
 
-def test_parts_without_an_edge_are_told():
+def test_a_disconnected_neighbour_graph_is_warned_of():
     X = np.random.default_rng(0).standard_normal((60, 2))
     X[30:] += 100.0
-    with pytest.warns(gm.PrecisionWarning, match="2 parts"):
+    with pytest.warns(gm.PrecisionWarning, match=r"disconnected \(2 components\)"):
         model = gm.LLE(n_neighbors=5).fit(X)
     assert model.n_parts_ == 2
     assert not model.certificate_.holds
-    assert len(np.unique(model.embedding_[:30, 0].round(6))) == 1  # the first axis tells the parts apart
+    assert "the neighbour graph is disconnected" in model.certificate_.note
+    assert len(np.unique(model.embedding_[:30, 0].round(6))) == 1  # the first axis separates the components
 
 
 def test_sources_duplicates_and_threads():

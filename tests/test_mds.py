@@ -42,7 +42,7 @@ def test_euclidean_configurations_are_recovered(seed):
         assert model.least_eigenvalue_ == 0.0
     few = gm.MDS(5, dissimilarity="precomputed").fit(D)
     assert_array_equal(few.embedding_[:, 3:], 0.0)
-    assert "Only 3 of 5 directions" in str(few.certificate_)
+    assert "Only 3 of 5 eigenvalues are positive" in str(few.certificate_)
 
 
 @SEEDS

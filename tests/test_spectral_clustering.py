@@ -160,7 +160,7 @@ def test_parts_of_a_graph(cut):
     assert exact.cut_value_ == 0
     assert exact.certificate_.holds
     for matrix in (W, sp.csr_array(W)):
-        with pytest.warns(gm.ConvergenceWarning, match="falls into 6 parts"):
+        with pytest.warns(gm.ConvergenceWarning, match="disconnected: it has 6 components"):
             model = gm.SpectralClustering(2, **given).fit(matrix)
         assert model.cut_value_ == 0
         assert model.certificate_.holds
@@ -252,7 +252,7 @@ def test_equal_points_are_not_divided():
 
 def test_parts_of_neighbours_go_to_the_nearest():
     X = np.concatenate([np.random.default_rng(s).standard_normal((n, 2)) + at for s, n, at in PARTS])
-    with pytest.warns(gm.ConvergenceWarning, match="falls into 3 parts"):
+    with pytest.warns(gm.ConvergenceWarning, match="disconnected: it has 3 components"):
         model = gm.SpectralClustering(2, neighbors=4, random_state=0).fit(X)
     assert_array_equal(model.labels_, np.repeat([1, 0, 0], [30, 25, 8]))
     assert_array_equal(model.predict(X), model.labels_)

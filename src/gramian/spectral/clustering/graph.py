@@ -49,24 +49,24 @@ class Graph:
         return np.concatenate(parallel_map(lambda i: self.K[i : i + PANEL] @ V, range(0, self.n, PANEL)))
 
     def parts(self) -> Ints:
-        """The connected part that each point is in."""
+        """The connected component of each point, named by its first point."""
         from scipy.sparse.csgraph import connected_components
 
         if sp.issparse(self.K):
             return np.asarray(connected_components(self.K, directed=False)[1], dtype=np.int64)
-        found = np.full(self.n, -1)
+        component = np.full(self.n, -1)
         for first in range(self.n):
-            if found[first] >= 0:
+            if component[first] >= 0:
                 continue
-            found[first] = first
+            component[first] = first
             edge = np.array([first])
             while edge.size:
                 reached = np.zeros(self.n, dtype=bool)
                 for start in range(0, len(edge), PANEL):
                     reached |= (self.K[edge[start : start + PANEL]] > 0).any(axis=0)
-                edge = np.flatnonzero(reached & (found < 0))
-                found[edge] = first
-        return found
+                edge = np.flatnonzero(reached & (component < 0))
+                component[edge] = first
+        return component
 
     def cut(self, labels: Ints, degree: Floats, kind: str, inside: Floats | None = None) -> float:
         """Σ over clusters of the affinity that leaves it, over its volume ("normalized") or its weight ("ratio").
@@ -96,8 +96,8 @@ def of_matrix(K: Any, weight: Floats, *, symmetric: bool = False) -> Graph:
     if symmetric:
         gap = 0.0
     elif sp.issparse(K):
-        away = abs(K - K.T)
-        gap = float(away.data.max()) if away.nnz else 0.0
+        asymmetry = abs(K - K.T)
+        gap = float(asymmetry.data.max()) if asymmetry.nnz else 0.0
     else:
         pieces = range(0, len(K), PANEL)
         gap = max(float(np.abs(K[i : i + PANEL, i:] - K[i:, i : i + PANEL].T).max()) for i in pieces)
@@ -114,8 +114,8 @@ def of_neighbors(X: Any, count: int) -> Graph:
     index = nearest(X, X, count + 1)[1]
     other = index != np.arange(n)[:, None]
     other[other.all(axis=1), -1] = False  # of more than `count` equal rows a row may not find itself
-    near = index[other].reshape(n, count)
-    A = sp.csr_array((np.full(n * count, 0.5), near.reshape(-1), np.arange(0, n * count + 1, count)), shape=(n, n))
+    neighbors = index[other].reshape(n, count)
+    A = sp.csr_array((np.full(n * count, 0.5), neighbors.reshape(-1), np.arange(0, n * count + 1, count)), shape=(n, n))
     return Graph((A + A.T).tocsr(), np.ones(n))
 
 
@@ -139,22 +139,22 @@ def nearest(X: Any, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floa
     return distance, index
 
 
-def affinity_kernel(given: Any, X: Any, weight: Floats | None = None) -> Kernel:
+def affinity_kernel(kernel_or_name: Any, X: Any, weight: Floats | None = None) -> Kernel:
     """The kernel of an affinity; one by name has the median distance to the tenth neighbour as its length scale.
 
     Neighbours are distinct rows, and the median is over the weights: repeated rows do what a weight does.
     """
-    kernel = kernel_of(given)
-    if isinstance(given, str) and given in LOCAL:
+    kernel = kernel_of(kernel_or_name)
+    if isinstance(kernel_or_name, str) and kernel_or_name in LOCAL:
         from gramian.kernels.numerics.distances import distinct_rows, weighted_median
         from gramian.kernels.points import vectors
 
         A = vectors(X)
         index, total = distinct_rows(A, weight)
         n, rows = len(index), A.X[index]
-        some = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
-        far = nearest(rows, rows[some], min(NEAR + 1, n), LOCAL[given])[0][:, -1]
-        scale = weighted_median(far, total[some])
+        sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))
+        distances = nearest(rows, rows[sample], min(NEAR + 1, n), LOCAL[kernel_or_name])[0][:, -1]
+        scale = weighted_median(distances, total[sample])
         if scale > 0 and np.isfinite(scale):
             return replace(kernel, length_scale=scale)  # type: ignore[type-var]
     return kernel.fitted(X, weight)

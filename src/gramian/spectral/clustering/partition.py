@@ -63,9 +63,9 @@ def k_means(H: Floats, weight: Floats, first: Ints, n_init: int, rng: np.random.
         if trial and deadline.passed():
             break
         start = _means(H, weight, first, k) if trial == 0 else H[plus_plus(points, weight, k, rng)]
-        found = lloyd(points, weight, start, max_iter=ROUNDS)
-        if best is None or found.objective < best.objective * (1.0 - 1e-12):
-            best = found
+        result = lloyd(points, weight, start, max_iter=ROUNDS)
+        if best is None or result.objective < best.objective * (1.0 - 1e-12):
+            best = result
     assert best is not None
     return best.labels.astype(np.int64), best.centers
 

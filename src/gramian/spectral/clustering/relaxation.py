@@ -64,20 +64,20 @@ class Relaxation:
         Vectors of whole parts are known, and repeat one eigenvalue: they are sent below all others, which are looked
         for without them.
         """
-        known = self.whole(parts)
-        count = known.shape[1]
+        indicators = self.whole(parts)
+        count = indicators.shape[1]
         values, products = np.full(count, self.top), 0
-        U = known
+        U = indicators
         if wanted > count:
 
             def times(V: Floats) -> Floats:
                 image = self.image(self.graph.times(self.scale * V), V)
-                image -= (2.0 * self.top) * (known @ (known.T @ V))
+                image -= (2.0 * self.top) * (indicators @ (indicators.T @ V))
                 return image
 
-            found = _largest(times, self.graph.n, wanted - count, tol)
-            values, U = np.append(values, found.values), np.column_stack([known, found.vectors])
-            products = found.products or self.graph.n
+            pairs = _largest(times, self.graph.n, wanted - count, tol)
+            values, U = np.append(values, pairs.values), np.column_stack([indicators, pairs.vectors])
+            products = pairs.products or self.graph.n
         return self.shown(values), U, products
 
     def image(self, product: Floats, V: Floats) -> Floats:
@@ -102,10 +102,10 @@ class Relaxation:
 def _largest(times: Times, n: int, count: int, tol: float) -> Eigen:
     """The largest eigenvalues of a matrix known by its products: all at once where it is small."""
     if n > SMALL and count <= n // 3:
-        most = max(ROUNDS * (count + BLOCK), n)
-        found = krylov(times, n, count, tol=0.2 * tol, block=BLOCK, basis=2 * count + BASIS, max_products=most)
-        if found.converged or n > WHOLE or deadline.ended():
-            return found
+        max_products = max(ROUNDS * (count + BLOCK), n)
+        pairs = krylov(times, n, count, tol=0.2 * tol, block=BLOCK, basis=2 * count + BASIS, max_products=max_products)
+        if pairs.converged or n > WHOLE or deadline.ended():
+            return pairs
     A = times(np.eye(n))
     return eigen(0.5 * (A + A.T), count)
 

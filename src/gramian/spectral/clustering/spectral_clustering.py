@@ -29,7 +29,7 @@ from gramian.solvers.kmeans.lloyd import nearest_centers as nearest_center
 from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.clustering.relaxation import Relaxation
-from gramian.spectral.pca.input import finite_numbers, taken
+from gramian.spectral.pca.input import finite_numbers, subset
 from gramian.warnings import ConvergenceWarning, warn_user
 
 CUTS = ("normalized", "ratio")
@@ -136,18 +136,18 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SpectralClustering":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k = self._check()
-        given, weight = self._read(X, sample_weight)
-        n_all = given.shape[0] if hasattr(given, "shape") else len(given)
+        points, weight = self._read(X, sample_weight)
+        n_all = points.shape[0] if hasattr(points, "shape") else len(points)
         self._counted = np.arange(n_all) if weight is None else np.flatnonzero(weight)
         weight = weights_or_ones(weight, n_all)
         n = len(self._counted)
         if k is not None and k > n:
             raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
-        graph = self._graph(given, weight)
-        self._known = KnownRows.of(self._comparable(given))
+        graph = self._graph(points, weight)
+        self._known = KnownRows.of(self._comparable(points))
         k = self._at_most_distinct(k)
         problem = Relaxation(graph, self.cut)
-        values, U, labels = self._solve(problem, k, given)
+        values, U, labels = self._solve(problem, k, points)
         k = U.shape[1]
         H = U / np.sqrt(graph.weight)[:, None]
         lengths = np.ones(n)
@@ -155,26 +155,26 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             H[:, np.abs(values[:k]) <= NOTHING * n] = 0.0  # of no affinity at all: any vector would do
             lengths, H = np.linalg.norm(H, axis=1), rows_of_unit_length(H)
         rng = np.random.default_rng(seed_from(self.random_state, default=None))
-        self._turn: Floats | None = None
+        self._rotation: Floats | None = None
         turned, R = rounded(H, graph.weight, lengths)
         if self.assign == "rounding":
-            labels, self._turn = turned, R
+            labels, self._rotation = turned, R
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
-        table = None if self._is_given() or not hasattr(given, "shape") else taken(given, self._counted)
-        if n == n_all and not self._is_given():  # points of a given matrix are told apart by their places
+        table = None if self._is_precomputed() or not hasattr(points, "shape") else subset(points, self._counted)
+        if n == n_all and not self._is_precomputed():  # points of a precomputed matrix are known by their index
             labels = self._known.together(labels, graph.weight)
         labels, self._order = numbered(labels, graph.weight, table)
         self.n_clusters_ = len(self._order)
         if self.n_clusters_ < k:
             warn_user(
-                f"n_clusters is {k}, and only {self.n_clusters_} clusters are there: rows of the embedding are too few "
-                "that differ.",
+                f"n_clusters is {k}, but only {self.n_clusters_} clusters were found: the embedding has too few "
+                "distinct rows.",
                 ConvergenceWarning,
             )
         self.eigenvalues_, self.embedding_ = values, H
-        self._judge(problem, U, labels)
-        self._remember(given, U, values[:k], problem.degree, graph.weight)
+        self._certify(problem, U, labels)
+        self._remember(points, U, values[:k], problem.degree, graph.weight)
         self._set_own(graph, weight)
         self._scores = np.empty(n_all)
         self._scores[self._counted] = graph.K @ graph.weight / graph.weight.sum() - self._own[self._counted]
@@ -185,19 +185,19 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.labels_[self._counted] = labels
         if n < n_all:
             rest = np.setdiff1d(np.arange(n_all), self._counted)
-            self.labels_[rest] = self._assigned(self._embedded(taken(given, rest)))
-            if not self._is_given():
+            self.labels_[rest] = self._assigned(self._embedded(subset(points, rest)))
+            if not self._is_precomputed():
                 self.labels_ = self._known.together(self.labels_, weight)
-            self._scores[rest] = self._scored(taken(given, rest))
+            self._scores[rest] = self._scored(subset(points, rest))
         return self
 
-    def _comparable(self, given: Any) -> Any:
-        """Points as they are found again."""
-        return given[:, self._counted] if self._is_given() else given
+    def _comparable(self, points: Any) -> Any:
+        """Points in the form by which `KnownRows` recognises them."""
+        return points[:, self._counted] if self._is_precomputed() else points
 
     def _at_most_distinct(self, k: int | None) -> int | None:
         distinct = len(np.unique(self._known.group[self._counted]))
-        if k is not None and k > distinct and not self._is_given():
+        if k is not None and k > distinct and not self._is_precomputed():
             warn_user(
                 f"n_clusters is {k}, and only {distinct} of the {len(self._counted)} rows are distinct: there are at "
                 f"most {distinct} clusters.",
@@ -235,10 +235,10 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.__dict__.pop("n_features_in_", None)
         return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
 
-    def _graph(self, given: Any, weight: Floats) -> Graph:
+    def _graph(self, points_or_matrix: Any, weight: Floats) -> Graph:
         """The affinities of the rows that count; sets `kernel_`."""
         self.__dict__.pop("kernel_", None)
-        some, n = self._counted, len(self._counted)
+        counted, n = self._counted, len(self._counted)
         if self.neighbors is not None:
             if not (weight == 1.0).all():
                 raise ValueError(
@@ -249,61 +249,63 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
                 raise ValueError(
                     f"neighbors is {self.neighbors}, and there are {n} rows (n_samples = {n}): ask for at most {n - 1}."
                 )
-            return of_neighbors(given, self.neighbors)
-        self.kernel_ = affinity_kernel(self.kernel, taken(given, some) if n < len(weight) else given, weight[some])
-        if is_matrix(self.kernel_) and given.shape[0] != given.shape[1]:
-            raise ValueError(f"A matrix of affinities must be square; X has shape {given.shape}.")
-        if self._is_given():
-            K = given if n == len(weight) else given[some][:, some]
-            return of_matrix(K, weight[some])
-        points = self.kernel_.points(given)
-        K = self.kernel_.matrix(points if n == len(weight) else points[some])
-        return of_matrix(K, weight[some], symmetric=self.kernel_.symmetric)
+            return of_neighbors(points_or_matrix, self.neighbors)
+        self.kernel_ = affinity_kernel(
+            self.kernel, subset(points_or_matrix, counted) if n < len(weight) else points_or_matrix, weight[counted]
+        )
+        if is_matrix(self.kernel_) and points_or_matrix.shape[0] != points_or_matrix.shape[1]:
+            raise ValueError(f"A matrix of affinities must be square; X has shape {points_or_matrix.shape}.")
+        if self._is_precomputed():
+            K = points_or_matrix if n == len(weight) else points_or_matrix[counted][:, counted]
+            return of_matrix(K, weight[counted])
+        points = self.kernel_.points(points_or_matrix)
+        K = self.kernel_.matrix(points if n == len(weight) else points[counted])
+        return of_matrix(K, weight[counted], symmetric=self.kernel_.symmetric)
 
-    def _is_given(self) -> bool:
-        """Whether X is the affinities themselves."""
+    def _is_precomputed(self) -> bool:
+        """Whether X is the affinity matrix itself."""
         from gramian.kernels.custom import Precomputed
 
         return self.neighbors is None and isinstance(self.kernel_, Precomputed)
 
-    def _solve(self, problem: Relaxation, k: int | None, given: Any) -> tuple[Floats, Floats, Ints | None]:
-        """Eigenvalues, eigenvectors (n, k), and labels where whole parts of the graph are the clusters."""
+    def _solve(self, problem: Relaxation, k: int | None, points: Any) -> tuple[Floats, Floats, Ints | None]:
+        """Eigenvalues, eigenvectors (n, k), and labels where connected components are the clusters."""
         graph = problem.graph
         connected = not sp.issparse(graph.K) and float(graph.K.min()) > 0
-        parts = np.zeros(graph.n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
-        count = int(parts.max()) + 1
+        components = np.zeros(graph.n, dtype=np.int64) if connected else numbered(graph.parts(), graph.weight)[0]
+        count = int(components.max()) + 1
         if k is not None and count > k:
             warn_user(
-                f"The graph falls into {count} parts without affinity between them, more than n_clusters = {k}: the "
-                "lighter parts were joined to others. Ask for more clusters, or for more neighbours or a longer length "
+                f"The affinity graph is disconnected: it has {count} components, more than n_clusters = {k}, and the "
+                "lighter ones were merged with others. Give a larger n_clusters, more neighbors or a longer length "
                 "scale.",
                 ConvergenceWarning,
             )
             self.solver_ = SolverInfo(
-                "parts of the graph", f"{count} parts have no affinity between them: every cut is 0"
+                "connected components", f"{count} components have no affinity between them: every cut is 0"
             )
-            labels = self._joined(parts, k, given)
+            labels = self._joined(components, k, points)
             self.n_iter_ = 0
             return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
         wanted = min(graph.n, max(MOST, count) + 1) if k is None else k
-        values, U, self.n_iter_ = problem.solve(parts, wanted, self.tol)
+        values, U, self.n_iter_ = problem.solve(components, wanted, self.tol)
         which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
         self.solver_ = SolverInfo("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
         return values, U[:, : problem.number(values) if k is None else k], None
 
-    def _joined(self, parts: Ints, k: int, X: Any) -> Ints:
-        """Parts from the heaviest: those beyond k go to the nearest, or without distances to the first."""
-        labels = np.where(parts < k, parts, 0)
+    def _joined(self, components: Ints, k: int, X: Any) -> Ints:
+        """Components from the heaviest: those beyond k join the nearest, or without distances the first."""
+        labels = np.where(components < k, components, 0)
         if self.neighbors is not None:
-            light = np.flatnonzero(parts >= k)
-            heavy = np.flatnonzero(parts < k)
-            distance, near = nearest(taken(X, heavy), taken(X, light), 1)
-            for part in np.unique(parts[light]):
-                inside = np.flatnonzero(parts[light] == part)
-                labels[light[inside]] = parts[heavy[near[inside[distance[inside, 0].argmin()], 0]]]
+            light = np.flatnonzero(components >= k)
+            heavy = np.flatnonzero(components < k)
+            distance, neighbor = nearest(subset(X, heavy), subset(X, light), 1)
+            for component in np.unique(components[light]):
+                members = np.flatnonzero(components[light] == component)
+                labels[light[members]] = components[heavy[neighbor[members[distance[members, 0].argmin()], 0]]]
         return labels
 
-    def _judge(self, problem: Relaxation, U: Floats, labels: Ints) -> None:
+    def _certify(self, problem: Relaxation, U: Floats, labels: Ints) -> None:
         """The cut, its bound and the certificate, by one product with all that they need."""
         graph = problem.graph
         k, values = U.shape[1], self.eigenvalues_[: U.shape[1]]
@@ -317,26 +319,26 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         if not holds and not deadline.ended():
             warn_user(
                 f"The eigenvectors have a residual of {value:.3g} after {self.n_iter_} products, and tol is "
-                f"{self.tol:.3g}: the graph hardly tells its parts from one another. Give a larger tol, more "
-                "neighbours or a longer length scale.",
+                f"{self.tol:.3g}: the leading eigenvalues are nearly equal. Give a larger tol, more neighbors or a "
+                "longer length scale.",
                 ConvergenceWarning,
             )
 
-    def _remember(self, given: Any, U: Floats, values: Floats, degree: Floats, weight: Floats) -> None:
-        """What new rows are placed by: Nyström's extension of the eigenvectors, and the points."""
+    def _remember(self, points_or_matrix: Any, U: Floats, values: Floats, degree: Floats, weight: Floats) -> None:
+        """Keep what `predict` needs: Nyström's extension of the eigenvectors, and the training points."""
         root = np.sqrt(weight)[:, None]
         self._values, self._weights = values, weight
-        self.__dict__.pop("_home", None)
+        self.__dict__.pop("_fit_points", None)
         if self.cut == "normalized":
             over = np.sqrt(degree)[:, None] * values
             self._coef = np.divide(root * U, over, out=np.zeros_like(U), where=np.abs(over) > 1e-300)
         else:
             self._coef = root * U
         if self.neighbors is not None:
-            self._home = given
-        elif not self._is_given():
-            points = self.kernel_.points(given)
-            self._home = points if len(points) == len(self._counted) else points[self._counted]
+            self._fit_points = points_or_matrix
+        elif not self._is_precomputed():
+            points = self.kernel_.points(points_or_matrix)
+            self._fit_points = points if len(points) == len(self._counted) else points[self._counted]
 
     @single_threaded_blas()
     def predict(self, X: Any) -> Ints:
@@ -345,11 +347,11 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         With `kernel=Precomputed()` rows of X are affinities to the rows of the fit.
         """
         check_is_fitted(self)
-        given = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
-        place = self._known.find(self._comparable(given))
+        points = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        place = self._known.find(self._comparable(points))
         labels = self.labels_[place]
         if (new := np.flatnonzero(place < 0)).size:
-            labels[new] = self._assigned(self._embedded(taken(given, new)))
+            labels[new] = self._assigned(self._embedded(subset(points, new)))
         return labels
 
     @single_threaded_blas()
@@ -359,41 +361,41 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return self._scored(finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X)
 
-    def _scored(self, given: Any) -> Floats:
-        place = self._known.find(self._comparable(given))
+    def _scored(self, points: Any) -> Floats:
+        place = self._known.find(self._comparable(points))
         if self.neighbors is not None:
-            away = nearest(self._home, given, self.neighbors + 1)[0]
-            return -np.where(place < 0, away[:, -2], away[:, -1])
-        mean = self._affinities(given, self._weights[:, None])[:, 0] / self._weights.sum()
+            distance = nearest(self._fit_points, points, self.neighbors + 1)[0]
+            return -np.where(place < 0, distance[:, -2], distance[:, -1])
+        mean = self._affinities(points, self._weights[:, None])[:, 0] / self._weights.sum()
         return np.asarray(mean - np.where(place < 0, 0.0, self._own[place]))
 
     def _set_own(self, graph: Graph, weight: Floats) -> None:
         """The part of the mean affinity of every row of the fit that is its affinity to itself, counted once."""
-        found = np.zeros(len(self._known.first))
-        found[self._known.group[self._counted]] = graph.K.diagonal()
-        self._own = found[self._known.group] * np.minimum(self._known.weight(weight), 1.0) / weight.sum()
+        diagonal = np.zeros(len(self._known.first))
+        diagonal[self._known.group[self._counted]] = graph.K.diagonal()
+        self._own = diagonal[self._known.group] * np.minimum(self._known.weight(weight), 1.0) / weight.sum()
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         if self.neighbors is not None:
-            return self._scored(self._home), None
+            return self._scored(self._fit_points), None
         weight = np.zeros(len(self.labels_))
         weight[self._counted] = self._weights
         return self._scores, weight
 
-    def _affinities(self, given: Any, columns: Floats) -> Floats:
+    def _affinities(self, points: Any, columns: Floats) -> Floats:
         """Affinities of new points to the rows of the fit, times columns."""
-        if self._is_given():
-            return np.asarray(given[:, self._counted] @ columns)
-        return self.kernel_.times(self.kernel_.points(given), self._home, columns)
+        if self._is_precomputed():
+            return np.asarray(points[:, self._counted] @ columns)
+        return self.kernel_.times(self.kernel_.points(points), self._fit_points, columns)
 
-    def _embedded(self, given: Any) -> Floats:
+    def _embedded(self, points: Any) -> Floats:
         """Rows of the embedding of new points."""
         columns = np.column_stack([self._coef, self._weights])
         if self.neighbors is not None:
-            found = columns[nearest(self._home, given, self.neighbors)[1]].sum(axis=1)
+            sums = columns[nearest(self._fit_points, points, self.neighbors)[1]].sum(axis=1)
         else:
-            found = self._affinities(given, columns)
-        H, degree = found[:, :-1], found[:, -1:]
+            sums = self._affinities(points, columns)
+        H, degree = sums[:, :-1], sums[:, -1:]
         if self.cut == "normalized":
             H = rows_of_unit_length(H)
         else:
@@ -402,7 +404,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         return H
 
     def _assigned(self, H: Floats) -> Ints:
-        raw = nearest_center(H, self._centers)[0] if self._turn is None else (H @ self._turn).argmax(axis=1)
+        raw = nearest_center(H, self._centers)[0] if self._rotation is None else (H @ self._rotation).argmax(axis=1)
         place = np.zeros(max(int(self._order.max()) + 1, H.shape[1]), dtype=np.int64)
         place[self._order] = np.arange(len(self._order))
         return place[raw]

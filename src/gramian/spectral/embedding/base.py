@@ -1,4 +1,4 @@
-"""What every map of rows into few dimensions has: its reading of rows, its columns out, and its summary."""
+"""The base of embeddings: reading of rows, output columns and summary."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from gramian.solvers.certificate import Certificate, SolverInfo
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
-    """An estimator that gives each row of the fit a place: `embedding_` (n, r)."""
+    """An estimator of coordinates for the training rows: `embedding_` (n, r)."""
 
     _axes_have_units: ClassVar[bool] = True  # else charts leave out ticks
     embedding_: Floats
@@ -37,11 +37,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
         return np.ascontiguousarray(values, dtype=np.float64), block.weight
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """Fit, and give the places of the rows: `embedding_`."""
+        """Fit, and return the coordinates of the rows: `embedding_`."""
         return self.fit(X).embedding_
 
     def summary(self) -> Summary:
-        """How far the map spreads along each of its axes, and how good it is."""
+        """Standard deviation along each axis, and the certificate."""
         check_is_fitted(self)
         size = float(np.abs(self.embedding_).max(initial=0.0)) or 1.0
         spread = (self.embedding_ / size).std(axis=0) * size
@@ -62,21 +62,21 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
         return tags
 
 
-def turned(Y: Floats, weight: Floats) -> Floats:
-    """A configuration about its mean and along its principal axes, each pointing to its farthest row."""
+def along_principal_axes(Y: Floats, weight: Floats) -> Floats:
+    """A configuration centred and rotated to its principal axes, their signs fixed by the entry farthest from zero."""
     Y = Y - weight @ Y / weight.sum()
     _, _, Vt = np.linalg.svd(np.sqrt(weight)[:, None] * Y, full_matrices=False)
     full = np.zeros((Y.shape[1], Y.shape[1]))
     full[: len(Vt)] = Vt
-    return pointed(Y @ full.T)
+    return with_fixed_signs(Y @ full.T)
 
 
-def pointed(Y: Floats) -> Floats:
+def with_fixed_signs(Y: Floats) -> Floats:
     """The same columns with signs such that the entry farthest from zero is positive."""
-    return Y * signs(Y)
+    return Y * column_signs(Y)
 
 
-def signs(Y: Floats) -> Floats:
+def column_signs(Y: Floats) -> Floats:
     """+1 or −1 for each column, by its entry farthest from zero; the first of several."""
     if not len(Y):
         return np.ones(Y.shape[1])

@@ -10,7 +10,7 @@ from gramian._core.types import Floats
 from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
 from gramian.solvers.eigen import eigen, matrix_times
-from gramian.spectral.embedding.base import signs
+from gramian.spectral.embedding.base import column_signs
 
 TOLERANCE = 1e-12  # residual of eigenvectors, relative to the largest eigenvalue
 ROUGH = 1e-7  # that of the smallest eigenvalue, whose error is its square
@@ -79,7 +79,7 @@ def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
     else:
         V = vectors * kept
     places = np.asarray(X @ V) - mean @ V
-    turn = signs(places[w > 0])
+    turn = column_signs(places[w > 0])
     return Coordinates(
         _filled(places * turn * size, r), _squared(values * kept, size, r), 0.0, residual, int(kept.sum()),
         mean * size, _filled(V * turn, r),
@@ -106,7 +106,7 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
     inverse = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     basis = root[:, None] * vectors * inverse
     places = products @ basis - middle @ basis
-    turn = signs(places[w > 0])
+    turn = column_signs(places[w > 0])
     least = 0.0 if abs(least) <= ROUNDING * n * scale else least
     return Coordinates(
         _filled(places * turn * size, r), _squared(values, size, r), least * size * size, residual, int(kept.sum()),
@@ -116,10 +116,10 @@ def of_distances(D: Floats, weight: Floats | None, r: int) -> Coordinates:
 
 def largest(S: Floats, r: int) -> tuple[Floats, Floats, float]:
     """The r largest eigenvalues of a symmetric matrix, their vectors, and the residual of the worst pair."""
-    found = eigen(S, r, tol=TOLERANCE)
-    away = np.linalg.norm(matrix_times(S)(found.vectors) - found.vectors * found.values, axis=0).max(initial=0.0)
-    size = float(np.abs(found.values).max(initial=0.0))
-    return found.values, found.vectors, float(away / size) if size > 0 else 0.0
+    pairs = eigen(S, r, tol=TOLERANCE)
+    residuals = np.linalg.norm(matrix_times(S)(pairs.vectors) - pairs.vectors * pairs.values, axis=0).max(initial=0.0)
+    size = float(np.abs(pairs.values).max(initial=0.0))
+    return pairs.values, pairs.vectors, float(residuals / size) if size > 0 else 0.0
 
 
 def _filled(columns: Floats, r: int) -> Floats:

@@ -1,4 +1,4 @@
-"""`LLE`: a map on which every row is the same mixture of its neighbours as in the data."""
+"""`LLE`: locally linear embedding (Roweis and Saul 2000)."""
 
 from dataclasses import KW_ONLY
 from typing import Any
@@ -15,7 +15,7 @@ from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import eigen, least
-from gramian.spectral.embedding.base import Embedding, pointed
+from gramian.spectral.embedding.base import Embedding, with_fixed_signs
 from gramian.spectral.embedding.classical import power_of_two
 from gramian.warnings import ConvergenceWarning, PrecisionWarning, warn_user
 
@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 @estimator
 class LLE(Embedding):
-    """Locally linear embedding: rows keep the weights with which their neighbours make them up.
+    """Locally linear embedding: coordinates in which the same weights reconstruct each row from its neighbours.
 
     Weights w_i minimise ‖x_i − Σ_j w_ij x_j‖² + ε ‖w_i‖² over the neighbours of x_i with Σ_j w_ij = 1, where ε is
     `regularization` times the trace of their Gram matrix about x_i; places minimise Σ_i ‖y_i − Σ_j w_ij y_j‖² with mean
@@ -49,14 +49,15 @@ class LLE(Embedding):
         Of M, smallest first; their sum is `reconstruction_error_`, Σ ‖y_i − Σ_j w_ij y_j‖² / n.
     weights_ : sparse matrix (n, n)
     n_parts_ : int
-        Parts of the neighbour graph without an edge between them. More than one is warned of: nothing says how they lie
-        to each other, and the first axes only tell them apart.
+        Connected components of the neighbour graph. More than one is warned of: their relative position is
+        undetermined, and the first axes only separate them.
     certificate_ : residual ‖M v − λ v‖ of the worst vector; solver_
 
     Notes
     -----
     Neighbours by a tree or by brute force, n k³ for the weights, and a sparse factor of M for the eigenvectors, whose
-    cost grows with the dimension that the rows truly have. New rows: `transform` mixes the places of their neighbours.
+    cost grows with the intrinsic dimension of the rows. New rows: `transform` averages the coordinates of their
+    neighbours.
 
     Examples
     --------
@@ -76,10 +77,10 @@ class LLE(Embedding):
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None) -> "LLE":
-        """Place the rows of X; y is ignored, as pipelines give it."""
+        """Embed the rows of X; y is ignored, as pipelines give it."""
         k = whole("n_neighbors", self.n_neighbors, low=1)
         r = whole("n_components", self.n_components, low=1)
-        strength = number("regularization", self.regularization, low=0.0, open_low=True)
+        regularization = number("regularization", self.regularization, low=0.0, open_low=True)
         values, _ = self._read(X, fitting=True)
         n = values.shape[0]
         for name, count in (("n_neighbors", k), ("n_components", r)):
@@ -93,45 +94,49 @@ class LLE(Embedding):
         self._neighbors = NearestNeighbors(n_neighbors=k).fit(values)
         with single_threaded_blas():
             index = self._neighbors.kneighbors(return_distance=False)
-            mix = _mixtures(values, values, index, strength)
-            W = sp.csr_matrix((mix.reshape(-1), index.reshape(-1), np.arange(0, n * k + 1, k)), shape=(n, n))
+            weights = _reconstruction_weights(values, values, index, regularization)
+            W = sp.csr_matrix((weights.reshape(-1), index.reshape(-1), np.arange(0, n * k + 1, k)), shape=(n, n))
             self.n_parts_ = int(connected_components(W != 0, directed=False)[0])
             A = sp.identity(n, format="csr") - W
             M = (A.T @ A).tocsc()
-            values_found, vectors, how = smallest(M, r)
-        self.weights_, self.eigenvalues_ = W, values_found
-        self.reconstruction_error_ = float(values_found.sum())
-        self.embedding_ = pointed(vectors * np.sqrt(n))
+            eigenvalues, vectors, method = smallest(M, r)
+        self.weights_, self.eigenvalues_ = W, eigenvalues
+        self.reconstruction_error_ = float(eigenvalues.sum())
+        self.embedding_ = with_fixed_signs(vectors * np.sqrt(n))
         size = float(M.diagonal().max())
-        residual = float(np.linalg.norm(A.T @ (A @ vectors) - vectors * values_found, axis=0).max() / size)
-        whole_graph = self.n_parts_ == 1
-        note = "" if whole_graph else f"The neighbour graph has {self.n_parts_} parts, which the first axes tell apart."
+        residual = float(np.linalg.norm(A.T @ (A @ vectors) - vectors * eigenvalues, axis=0).max() / size)
+        connected = self.n_parts_ == 1
+        note = (
+            ""
+            if connected
+            else f"The eigenvectors are accurate, but the neighbour graph is disconnected ({self.n_parts_} components)."
+        )
         self.certificate_ = Certificate(
-            "eigen-residual", residual, TOLERANCE, residual <= TOLERANCE and whole_graph, None, None,
+            "eigen-residual", residual, TOLERANCE, residual <= TOLERANCE and connected, None, None,
             "neighbours", note=note,
         )  # fmt: skip
-        self.solver_ = SolverInfo(*how)
+        self.solver_ = SolverInfo(*method)
         self._warn(residual)
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Places of new rows, mixed from those of their neighbours; a row of the fit keeps its place."""
+        """Coordinates of new rows, the same weighted means of their neighbours; a training row keeps its own."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)
         values, rows = values / self._size, self._neighbors._fit_X
         with single_threaded_blas():
-            away, index = self._neighbors.kneighbors(values)
-            mix = _mixtures(values, rows, index, float(self.regularization))
-            same = away == 0
+            distance, index = self._neighbors.kneighbors(values)
+            weights = _reconstruction_weights(values, rows, index, float(self.regularization))
+            same = distance == 0
             known = same.any(axis=1)
-            mix[known] = same[known] / same[known].sum(axis=1, keepdims=True)
-            return np.asarray(np.einsum("ik,ikr->ir", mix, self.embedding_[index]))
+            weights[known] = same[known] / same[known].sum(axis=1, keepdims=True)
+            return np.asarray(np.einsum("ik,ikr->ir", weights, self.embedding_[index]))
 
     def _warn(self, residual: float) -> None:
         if self.n_parts_ > 1:
             warn_user(
-                f"With {self.n_neighbors} neighbours the rows fall into {self.n_parts_} parts without an edge between "
-                "them, and the first axes of the map only tell these apart: raise n_neighbors, or map each part alone.",
+                f"For n_neighbors={self.n_neighbors} the neighbour graph is disconnected ({self.n_parts_} components): "
+                "the first axes of the embedding only separate these. Raise n_neighbors, or embed each alone.",
                 PrecisionWarning,
             )
         if residual > TOLERANCE:
@@ -141,25 +146,28 @@ class LLE(Embedding):
             )
 
     def _facts(self) -> dict[str, Any]:
-        return {"reconstruction_error": self.reconstruction_error_, "parts": self.n_parts_}
+        return {"reconstruction_error": self.reconstruction_error_, "connected_components": self.n_parts_}
 
 
-def _mixtures(points: Any, rows: Any, index: Ints, strength: float) -> Floats:
-    """Weights (m, k) with which neighbours, rows[index], make up each point; they add up to 1."""
+def _reconstruction_weights(points: Any, rows: Any, index: Ints, regularization: float) -> Floats:
+    """Weights (m, k), with sum 1, that reconstruct each point from its neighbours rows[index]."""
     m, k = index.shape
     panel = max(PANEL_CELLS // (k * rows.shape[1]), 1)
 
     def part(start: int) -> Floats:
-        some = slice(start, min(start + panel, m))
+        panel_rows = slice(start, min(start + panel, m))
         if sp.issparse(rows):
-            near = rows[index[some].reshape(-1)].toarray().reshape(-1, k, rows.shape[1])
-            here = points[some].toarray() if sp.issparse(points) else points[some]
+            neighbors = rows[index[panel_rows].reshape(-1)].toarray().reshape(-1, k, rows.shape[1])
+            centers = points[panel_rows].toarray() if sp.issparse(points) else points[panel_rows]
         else:
-            near, here = rows[index[some]], points[some].toarray() if sp.issparse(points) else points[some]
-        Z = near - here[:, None, :]
+            neighbors, centers = (
+                rows[index[panel_rows]],
+                points[panel_rows].toarray() if sp.issparse(points) else points[panel_rows],
+            )
+        Z = neighbors - centers[:, None, :]
         C = Z @ Z.transpose(0, 2, 1)
         trace = np.trace(C, axis1=1, axis2=2)
-        C[:, np.arange(k), np.arange(k)] += (strength * np.where(trace > 0, trace, 1.0))[:, None]
+        C[:, np.arange(k), np.arange(k)] += (regularization * np.where(trace > 0, trace, 1.0))[:, None]
         w = np.linalg.solve(C, np.ones((len(C), k, 1)))[:, :, 0]
         return np.asarray(w / w.sum(axis=1, keepdims=True))
 
@@ -167,13 +175,13 @@ def _mixtures(points: Any, rows: Any, index: Ints, strength: float) -> Floats:
 
 
 def smallest(M: Any, r: int) -> tuple[Floats, Floats, tuple[str, str]]:
-    """The r least eigenvalues of a sparse semidefinite matrix that has the constant in its kernel, without that one."""
+    """The r smallest eigenvalues of a sparse semidefinite matrix beyond that of its null vector, the constant."""
     n = M.shape[0]
     if n <= DENSE or r + 1 > n // 20:
-        above = float(abs(M).sum(axis=0).max()) / n  # the constant goes beyond all others
-        found = eigen(M.toarray() + above, r, smallest=True)
-        how = ("eigenvectors", f"of the whole matrix of {n} rows")
+        shift = float(abs(M).sum(axis=0).max()) / n  # moves the eigenvalue of the constant above all others
+        pairs = eigen(M.toarray() + shift, r, smallest=True)
+        method = ("eigenvectors", f"of the whole matrix of {n} rows")
     else:
-        found = least(M, r, np.full((n, 1), 1.0 / np.sqrt(n)))
-        how = ("shift and invert", f"a sparse factor serves the least eigenvalues of {n} rows")
-    return np.maximum(found.values, 0.0), found.vectors, how
+        pairs = least(M, r, np.full((n, 1), 1.0 / np.sqrt(n)))
+        method = ("shift and invert", f"a sparse factor serves the least eigenvalues of {n} rows")
+    return np.maximum(pairs.values, 0.0), pairs.vectors, method

@@ -21,7 +21,7 @@ from gramian.kernels.numerics.distances import distances
 from gramian.kernels.points import Vectors
 from gramian.rows import single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.spectral.embedding.base import Embedding, turned
+from gramian.spectral.embedding.base import Embedding, along_principal_axes
 from gramian.spectral.embedding.classical import Coordinates, of_distances, of_rows, power_of_two
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -151,24 +151,30 @@ class MDS(Embedding):
         return self.fit(X, sample_weight=sample_weight).embedding_
 
     def _fit_classical(self, values: Any, weight: Floats | None, r: int, kind: str) -> "MDS":
-        given = kind == "precomputed"
-        found = of_distances(values, weight, r) if given else of_rows(values, weight, r)
-        self._coordinates = found
-        self.embedding_, self.eigenvalues_, self.least_eigenvalue_ = found.places, found.eigenvalues, found.least
-        self._set_stress(values, weight, given)
+        precomputed = kind == "precomputed"
+        coordinates = of_distances(values, weight, r) if precomputed else of_rows(values, weight, r)
+        self._coordinates = coordinates
+        self.embedding_, self.eigenvalues_, self.least_eigenvalue_ = (
+            coordinates.places,
+            coordinates.eigenvalues,
+            coordinates.least,
+        )
+        self._set_stress(values, weight, precomputed)
         notes = []
-        if found.rank < r:
-            notes.append(f"Only {found.rank} of {r} directions have a positive eigenvalue; the other columns are zero.")
-        if found.least < 0:
+        if coordinates.rank < r:
             notes.append(
-                f"The least eigenvalue is {found.least:.3g}: no points in any space have these distances, and "
+                f"Only {coordinates.rank} of {r} eigenvalues are positive; the other columns of the embedding are zero."
+            )
+        if coordinates.least < 0:
+            notes.append(
+                f"The smallest eigenvalue is {coordinates.least:.3g}: no points in any space have these distances, and "
                 'method="smacof" fits them better.'
             )
-        if not np.isfinite(found.eigenvalues).all():
+        if not np.isfinite(coordinates.eigenvalues).all():
             notes.append(BEYOND)
         self.certificate_ = Certificate(
-            "eigen-residual", found.residual, RESIDUAL, found.residual <= RESIDUAL, None, None,
-            "distances" if given else "rows", note=" ".join(notes),
+            "eigen-residual", coordinates.residual, RESIDUAL, coordinates.residual <= RESIDUAL, None, None,
+            "distances" if precomputed else "rows", note=" ".join(notes),
         )  # fmt: skip
         self.solver_ = SolverInfo("eigenvectors", f"of the centred inner products of {len(self.embedding_)} rows")
         self.n_iter_ = 1
@@ -192,7 +198,7 @@ class MDS(Embedding):
                 tries.append(minimise(problem, start, max_iter=steps, tol=tol))
         best = min(tries, key=lambda one: one.stress)
         self._used, self._weight = used, weights_or_ones(w, len(used))
-        places = turned(best.places, self._weight)
+        places = along_principal_axes(best.places, self._weight)
         self.embedding_ = np.empty((n, r))
         self.embedding_[used] = places * size
         rest = np.setdiff1d(np.arange(n), used)
@@ -214,8 +220,8 @@ class MDS(Embedding):
         )
         if value > tol and not deadline.ended():
             warn_user(
-                f"The gradient of the stress is {value:.3g} of the size of its terms after {self.n_iter_} steps, and "
-                f"tol is {tol:.3g}: raise max_iter, or tol.",
+                f"MDS did not converge: the gradient of the stress relative to its terms is {value:.3g} after "
+                f"{self.n_iter_} steps, and tol is {tol:.3g}; raise max_iter or tol.",
                 ConvergenceWarning,
             )
         return self
@@ -300,28 +306,34 @@ def _checked(D: Any, *, square: bool = True) -> Floats:
     return np.asarray(D)
 
 
-def _pair_weights(given: Any, delta: Floats, used: Any, row: Floats | None) -> Floats | None:
+def _pair_weights(weights: Any, delta: Floats, used: Any, row: Floats | None) -> Floats | None:
     """Weights of the pairs of rows that count, None where all are 1."""
-    if given is None and row is None:
+    if weights is None and row is None:
         return None
     pick = np.ix_(used, used)
-    if given is None:
-        found = np.ones((len(used), len(used)))
-    elif np.ndim(given) == 0:
-        power = number("weights", given, low=-100.0, high=100.0)
+    if weights is None:
+        pair_weights = np.ones((len(used), len(used)))
+    elif np.ndim(weights) == 0:
+        power = number("weights", weights, low=-100.0, high=100.0)
         inside = delta[pick]
         zero = inside == 0
-        found = np.where(zero, 1.0, inside) ** power
+        pair_weights = np.where(zero, 1.0, inside) ** power
         least = inside[~zero].min(initial=np.inf)
-        found[zero] = least**power if power < 0 and np.isfinite(least) else 0.0 if power > 0 else 1.0
+        pair_weights[zero] = least**power if power < 0 and np.isfinite(least) else 0.0 if power > 0 else 1.0
     else:
-        found = np.asarray(given, dtype=np.float64)
-        if found.shape != delta.shape:
-            raise ValueError(f"weights has shape {found.shape}; it needs one number a pair, shape {delta.shape}.")
-        if not np.isfinite(found).all() or (found < 0).any() or not np.allclose(found, found.T, rtol=1e-10, atol=0):
+        pair_weights = np.asarray(weights, dtype=np.float64)
+        if pair_weights.shape != delta.shape:
+            raise ValueError(
+                f"weights has shape {pair_weights.shape}; it needs one number a pair, shape {delta.shape}."
+            )
+        if (
+            not np.isfinite(pair_weights).all()
+            or (pair_weights < 0).any()
+            or not np.allclose(pair_weights, pair_weights.T, rtol=1e-10, atol=0)
+        ):
             raise ValueError("weights must be finite numbers of at least 0, the same for (i, j) and (j, i).")
-        found = found[pick].copy()
+        pair_weights = pair_weights[pick].copy()
     if row is not None:
-        found = found * row[:, None] * row
-    np.fill_diagonal(found, 0.0)
-    return np.ascontiguousarray(found)
+        pair_weights = pair_weights * row[:, None] * row
+    np.fill_diagonal(pair_weights, 0.0)
+    return np.ascontiguousarray(pair_weights)

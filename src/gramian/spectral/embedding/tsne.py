@@ -140,8 +140,8 @@ class TSNE(Embedding):
         self.engine_ = _engine("exact" if engine == "auto" and self.time is not None else engine, n, r, perplexity)
         # Squares of distances stay in range, and keep their digits where the mean is far from zero.
         self._size = power_of_two(float(np.abs(values).max()))
-        self._middle = 0.0 if sp.issparse(values) else (values / self._size).mean(axis=0)
-        values = self._near(values)
+        self._mean = 0.0 if sp.issparse(values) else (values / self._size).mean(axis=0)
+        values = self._centred(values)
         with single_threaded_blas():
             start = self._start(values, n, r)
         run = {"exact": self._exact, "sklearn": self._sklearn, "opentsne": self._opentsne}[self.engine_]
@@ -152,13 +152,13 @@ class TSNE(Embedding):
         """Places of new rows among those of the fit; with engine "opentsne" alone."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)
-        found = np.array(self._map.transform(self._near(values)), dtype=np.float64)
+        places = np.array(self._map.transform(self._centred(values)), dtype=np.float64)
         # To place rows, openTSNE moves the middle of its own map to zero.
-        return found - (np.asarray(self._map) - self.embedding_).mean(axis=0)
+        return places - (np.asarray(self._map) - self.embedding_).mean(axis=0)
 
-    def _near(self, values: Any) -> Any:
+    def _centred(self, values: Any) -> Any:
         values = values / self._size
-        return values if sp.issparse(values) else values - self._middle
+        return values if sp.issparse(values) else values - self._mean
 
     def _start(self, values: Any, n: int, r: int) -> Floats:
         if not isinstance(self.init, str):
@@ -182,9 +182,9 @@ class TSNE(Embedding):
 
         with single_threaded_blas():
             forces = self._forces(values, perplexity)
-            found = lay_out(forces, start, exaggeration=exaggeration, rate=rate, max_iter=steps, tol=tol)
+            descent = lay_out(forces, start, exaggeration=exaggeration, rate=rate, max_iter=steps, tol=tol)
         self.solver_ = SolverInfo("gradient descent on all pairs", f"{len(start)} rows: no tree is needed")
-        self._keep(found.places, forces, found.steps, found.history, tol)
+        self._keep(descent.places, forces, descent.steps, descent.history, tol)
 
     def _sklearn(
         self, values: Any, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
@@ -205,13 +205,13 @@ class TSNE(Embedding):
     ) -> None:
         from gramian.spectral.embedding.tsne_descent import EARLY
 
-        taken = [0]
+        steps_done = [0]
 
-        def look(*_: Any) -> bool:
-            taken[0] += EVERY
+        def check_deadline(*_: Any) -> bool:
+            steps_done[0] += EVERY
             return deadline.passed()
 
-        ending = {} if self.time is None else {"callbacks": [look], "callbacks_every_iters": EVERY}
+        ending = {} if self.time is None else {"callbacks": [check_deadline], "callbacks_every_iters": EVERY}
         inner = import_module("openTSNE").TSNE(
             n_components=start.shape[1], perplexity=perplexity, early_exaggeration=exaggeration,
             # its gradient lacks the factor 4; its own choice grows when the exaggeration ends
@@ -221,7 +221,7 @@ class TSNE(Embedding):
         )  # fmt: skip
         self._map = inner.fit(values)
         self.solver_ = SolverInfo("openTSNE", "asked for; it places new rows too")
-        steps = taken[0] if deadline.ended() else steps
+        steps = steps_done[0] if deadline.ended() else steps
         self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 
     def _forces(self, values: Any, perplexity: float) -> Any:

@@ -224,19 +224,19 @@ def spectrum_test(
     rows = without_target(scan(X, sample_weight=sample_weight))
     axes = principal(rows, None, "auto", 0)
     seed = int(generator_from(random_state).integers(MAX_SEED))
-    found = against_independence(null_of(axes, level=level), axes, rows, seed)
+    test = against_independence(null_of(axes, level=level), axes, rows, seed)
     if repeats == 0 or rows.weighted or rows.n < 2:
-        return found
+        return test
     rng = generator_from(random_state)
-    return replace(found, scrambled=np.vstack([scrambled_values(rows, rng) for _ in range(repeats)]))
+    return replace(test, scrambled=np.vstack([scrambled_values(rows, rng) for _ in range(repeats)]))
 
 
 def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:
     """Eigenvalues of the covariance of the table with every column in an order of its own."""
-    found = principal(scan(scrambled(rows.collect().X, rng)), None, "auto", 0)
-    values = found.values[: max(found.most, 0)] / found.weight
+    axes = principal(scan(scrambled(rows.collect().X, rng)), None, "auto", 0)
+    values = axes.values[: max(axes.most, 0)] / axes.weight
     with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(np.ldexp(values, 2 * found.exponent))
+        return np.asarray(np.ldexp(values, 2 * axes.exponent))
 
 
 def scrambled(X: Any, rng: np.random.Generator) -> Any:

@@ -27,17 +27,17 @@ def tracy_widom(s: Any) -> tuple[Floats, Floats]:
     >>> F.round(4)
     array([0.5 , 0.95, 0.99])
     """
-    given = np.atleast_1d(np.asarray(s, dtype=np.float64))
-    below, above = np.zeros_like(given), np.ones_like(given)
-    usual = (given > LOWEST) & (given <= MIDDLE)
-    if usual.any():
-        below[usual] = np.clip(_polynomial()(given[usual]), 0.0, 1.0)
-        above[usual] = 1.0 - below[usual]
-    far = (given > MIDDLE) & (given < HIGHEST)
-    if far.any():
-        above[far] = np.exp(_tail(given[far]))
-    above[given >= HIGHEST] = 0.0
-    below[given > MIDDLE] = 1.0 - above[given > MIDDLE]
+    s_values = np.atleast_1d(np.asarray(s, dtype=np.float64))
+    below, above = np.zeros_like(s_values), np.ones_like(s_values)
+    interpolated = (s_values > LOWEST) & (s_values <= MIDDLE)
+    if interpolated.any():
+        below[interpolated] = np.clip(_polynomial()(s_values[interpolated]), 0.0, 1.0)
+        above[interpolated] = 1.0 - below[interpolated]
+    tail = (s_values > MIDDLE) & (s_values < HIGHEST)
+    if tail.any():
+        above[tail] = np.exp(_tail(s_values[tail]))
+    above[s_values >= HIGHEST] = 0.0
+    below[s_values > MIDDLE] = 1.0 - above[s_values > MIDDLE]
     return below, above
 
 

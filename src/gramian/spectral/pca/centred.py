@@ -36,7 +36,7 @@ class CentredRows:
         self.total = float(((spread.deviation[varies] * self.unit) ** 2).sum() * self.weight)
         self.varying = int(varies.sum())
         self.n = rows.n
-        self.positive = int(rows.sum(lambda block: len(block) if block.weight is None else (block.weight > 0).sum()))
+        self.positive = int(rows.sum(lambda block: np.count_nonzero(block.weights)))
         size = float(np.linalg.norm(self.mean * self.unit))
         self.far = size * np.sqrt(self.weight) > FAR * np.sqrt(self.total)
 
@@ -62,10 +62,10 @@ class CentredRows:
                 Y *= self.unit
             if block.weight is not None:
                 Y *= block.weight[:, None]
-            found = np.asarray((X.T @ Y).T if sp.issparse(X) else Y.T @ X)
+            product = np.asarray((X.T @ Y).T if sp.issparse(X) else Y.T @ X)
             if not self._centres(block):
-                found -= np.outer(Y.sum(axis=0), self.mean)
-            return found * self.unit if self.unit != 1.0 else found
+                product -= np.outer(Y.sum(axis=0), self.mean)
+            return product * self.unit if self.unit != 1.0 else product
 
         return np.ascontiguousarray(np.asarray(self.rows.sum(of_block)).T)
 
@@ -91,8 +91,8 @@ class CentredRows:
             Y = U[block.start : block.start + len(block)] * self.unit
             if block.weight is not None:
                 Y = Y * np.sqrt(block.weight)[:, None]
-            found = np.asarray((X.T @ Y).T if sp.issparse(X) else Y.T @ X)
-            return found if self._centres(block) else found - np.outer(Y.sum(axis=0), self.mean)
+            product = np.asarray((X.T @ Y).T if sp.issparse(X) else Y.T @ X)
+            return product if self._centres(block) else product - np.outer(Y.sum(axis=0), self.mean)
 
         return np.asarray(self.rows.sum(of_block)).T
 
@@ -105,14 +105,14 @@ class CentredRows:
         return Z if block.weight is None else Z * np.sqrt(block.weight)[:, None]
 
     def principal(self, values: Floats, axes: Floats, through: str, reason: str) -> "Principal":
-        """The axes found, with what the rows say of them."""
+        """These eigenvalues and axes as a `Principal`, with their residual computed from the rows."""
         from gramian.spectral.pca.principal_axes import Principal
 
-        some = np.unique(np.linspace(0, len(axes) - 1, min(len(axes), CHECKED)).astype(int))
+        checked_axes = np.unique(np.linspace(0, len(axes) - 1, min(len(axes), CHECKED)).astype(int))
         residual = 0.0
-        if len(values) and values[0] > 0 and len(some):
-            left = self.times(axes[some].T) - axes[some].T * values[some]
-            residual = float(np.linalg.norm(left, axis=0).max()) / float(values[0])
+        if len(values) and values[0] > 0 and len(checked_axes):
+            residuals = self.times(axes[checked_axes].T) - axes[checked_axes].T * values[checked_axes]
+            residual = float(np.linalg.norm(residuals, axis=0).max()) / float(values[0])
         return Principal(
             values, axes, self.total, self.mean, self.weight, self.positive, self.varying, self.exponent, through,
             reason, residual,
@@ -134,7 +134,7 @@ def _spread(block: Block) -> Spread:
     """The spread of a block, some columns at a time: those stay in the cache while they are read again."""
     n, d = block.X.shape
     width = max(CELLS // max(n, 1), 1)
-    with np.errstate(all="ignore"):  # numbers that are not finite are found by what becomes of them
+    with np.errstate(all="ignore"):  # what is not finite shows in the sums
         if sp.issparse(block.X) or width >= d:
             return spread_of(block)
         parts = [spread_of(Block(block.X[:, j : j + width], None, block.weight, 0)) for j in range(0, d, width)]

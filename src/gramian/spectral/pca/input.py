@@ -24,7 +24,7 @@ def sums_or_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows | Moments |
 
 
 def without_target(rows: Rows) -> Rows:
-    """The same rows alone: what is not asked for need not be numbers."""
+    """The same rows without their target, which need not be numeric."""
     if isinstance(rows, MemoryRows) and rows.target_names:
         return MemoryRows(rows.X, None, rows.weight, names=rows.names)
     return rows
@@ -38,6 +38,6 @@ def finite_numbers(rows: Rows) -> Any:
     return vectors(X).X
 
 
-def taken(given: Any, index: Ints) -> Any:
-    """Some of the points, of an array or a list."""
-    return given[index] if hasattr(given, "shape") else [given[i] for i in index]
+def subset(points: Any, index: Ints) -> Any:
+    """The points at these places of an array or a list."""
+    return points[index] if hasattr(points, "shape") else [points[i] for i in index]

@@ -72,7 +72,8 @@ class KernelAxes:
         """Points whose features are nearest to the mean + Σ_j t_j v_j."""
         if self.inputs is None:
             raise ValueError(
-                f"Points of {self.kernel!r} are not rows of numbers: there is no way back from features to them."
+                f"inverse_transform needs rows of numbers, and points of {self.kernel!r} are none: there is no way "
+                "back from features to them."
             )
         if self._pre_image is None:
             with single_threaded_blas():
@@ -86,11 +87,11 @@ class KernelAxes:
             return max(self.total - float(self.values.sum()), 0.0) / self.weight
         points = read_points(model, X, self.kernel, reset=False)
         sides = np.column_stack([self.dual, self.centre])
-        found = self.kernel.times(points, self.points, sides)
-        T = found[:, :-1] - self.offset
+        products = self.kernel.times(points, self.points, sides)
+        T = products[:, :-1] - self.offset
         inner = float(self.centre @ self.kernel.times(self.points, self.points, self.centre[:, None])[:, 0])
-        away = self.kernel.diag(points) - 2.0 * found[:, -1] + inner
-        return float(np.maximum(away - (T**2).sum(axis=1), 0.0).mean())
+        squared_norms = self.kernel.diag(points) - 2.0 * products[:, -1] + inner
+        return float(np.maximum(squared_norms - (T**2).sum(axis=1), 0.0).mean())
 
 
 def read_points(model: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
@@ -172,9 +173,9 @@ def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
     """The largest eigenvalues: of few among many by products with the matrix, else by LAPACK."""
     n = len(centred.K)
     if n > DENSE and count <= SHARE * n:
-        found = krylov(centred.times, n, count, tol=1e-10, seed=seed, max_products=n)
-        if found.converged:
-            return found
+        pairs = krylov(centred.times, n, count, tol=1e-10, seed=seed, max_products=n)
+        if pairs.converged:
+            return pairs
     return eigen(centred.whole())
 
 
@@ -186,31 +187,31 @@ def _by_matrix(
     centred = _Centred(kernel.matrix(points), weight)
     count = wanted if isinstance(wanted, int) else n if wanted is None else FIRST
     while True:
-        found = _largest(centred, min(count, n), seed)
+        pairs = _largest(centred, min(count, n), seed)
         chosen: int | None = count
         if isinstance(wanted, float):
-            reached = np.cumsum(np.maximum(found.values, 0.0)) >= wanted * centred.total * (1.0 - 1e-12)
-            chosen = int(reached.argmax()) + 1 if reached.any() else None
+            sufficient = np.cumsum(np.maximum(pairs.values, 0.0)) >= wanted * centred.total * (1.0 - 1e-12)
+            chosen = int(sufficient.argmax()) + 1 if sufficient.any() else None
         elif wanted == "auto":
-            chosen = _above_scrambled(kernel, inputs, weight, found, seed)
+            chosen = _above_permuted(kernel, inputs, weight, pairs, seed)
         if chosen is not None or count >= n:
             break
         count *= 4
-    count = min(chosen or n, len(found.values))
-    values, U = np.maximum(found.values[:count], 0.0), found.vectors[:, :count]
-    residual = centred.times(U) - U * found.values[:count]
-    top = float(values[0])
-    value = float(np.linalg.norm(residual, axis=0).max()) / top if top > 0 else 0.0
-    good = values > n * EPS * top if top > 0 else np.zeros(count, dtype=bool)
-    values = np.where(good, values, 0.0)
-    a = centred.root * U * np.where(good, 1.0 / np.sqrt(np.where(good, values, 1.0)), 0.0)
-    dual = a - centred.share[:, None] * a.sum(axis=0)
+    count = min(chosen or n, len(pairs.values))
+    values, U = np.maximum(pairs.values[:count], 0.0), pairs.vectors[:, :count]
+    residual = centred.times(U) - U * pairs.values[:count]
+    largest = float(values[0])
+    value = float(np.linalg.norm(residual, axis=0).max()) / largest if largest > 0 else 0.0
+    nonzero = values > n * EPS * largest if largest > 0 else np.zeros(count, dtype=bool)
+    values = np.where(nonzero, values, 0.0)
+    scaled_vectors = centred.root * U * np.where(nonzero, 1.0 / np.sqrt(np.where(nonzero, values, 1.0)), 0.0)
+    dual = scaled_vectors - centred.share[:, None] * scaled_vectors.sum(axis=0)
     offset = centred.side @ dual
-    sign = _signs(a)
-    name = "block Krylov" if found.products else "LAPACK"
+    sign = _signs(scaled_vectors)
+    name = "block Krylov" if pairs.products else "LAPACK"
     reason = (
-        f"{count} of {n} eigenvectors: products with the matrix, {found.products} columns"
-        if found.products
+        f"{count} of {n} eigenvectors: products with the matrix, {pairs.products} columns"
+        if pairs.products
         else f"all eigenvectors of {n} × {n} numbers"
     )
     return KernelAxes(
@@ -223,7 +224,7 @@ def _by_matrix(
         total=centred.total,
         n=n,
         weight=centred.sum,
-        certificate=_certificate(value, values, int(good.sum()), count, "kernel matrix", ""),
+        certificate=_certificate(value, values, int(nonzero.sum()), count, "kernel matrix", ""),
         solver=SolverInfo(name, reason),
         inputs=inputs,
     )
@@ -244,62 +245,66 @@ def _by_landmarks(
         rows = MemoryRows(F, None, weight)
     seed = int(generator_from(model.random_state).integers(MAX_SEED))
     with single_threaded_blas():
-        found = principal(rows, None, "moments", seed)
-    known = found.most
+        axes_of_rows = principal(rows, None, "moments", seed)
+    rank_bound = axes_of_rows.most
     if isinstance(wanted, int):
         if wanted > rows.d:
             raise ValueError(f"n_components is {wanted}, and {rows.d} landmarks have at most {rows.d} components.")
         count = wanted
     elif isinstance(wanted, float):
-        count = int((np.cumsum(found.values[:known]) < wanted * found.total * (1.0 - 1e-12)).sum()) + 1
+        count = (
+            int((np.cumsum(axes_of_rows.values[:rank_bound]) < wanted * axes_of_rows.total * (1.0 - 1e-12)).sum()) + 1
+        )
     elif wanted == "auto":
         assert inputs is not None
-        null = np.zeros(known)
+        null = np.zeros(rank_bound)
         for k in range(SCRAMBLES):
-            mixed = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
-            other = principal(MemoryRows(pivots(kernel, mixed, rank)[1], None, weight), None, "moments", seed)
-            size = min(known, len(other.values))
-            null[:size] = np.maximum(null[:size], other.values[:size])
-        count = max(_leading(found.values[:known] > null), 1)
+            permuted_inputs = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
+            null_axes = principal(
+                MemoryRows(pivots(kernel, permuted_inputs, rank)[1], None, weight), None, "moments", seed
+            )
+            size = min(rank_bound, len(null_axes.values))
+            null[:size] = np.maximum(null[:size], null_axes.values[:size])
+        count = max(_leading(axes_of_rows.values[:rank_bound] > null), 1)
     else:
         count = rows.d
-    found = found.first(min(count, rows.d))
-    axes, values = found.axes[:count], np.ldexp(found.values[:count], 2 * found.exponent)
+    axes_of_rows = axes_of_rows.first(min(count, rows.d))
+    axes, values = axes_of_rows.axes[:count], np.ldexp(axes_of_rows.values[:count], 2 * axes_of_rows.exponent)
     used = alone(chosen.points)
     return KernelAxes(
         kernel=kernel,
         points=used,
         dual=chosen.dual(np.ascontiguousarray(axes.T)),
-        offset=axes @ found.mean,
-        centre=chosen.dual(found.mean[:, None])[:, 0],
+        offset=axes @ axes_of_rows.mean,
+        centre=chosen.dual(axes_of_rows.mean[:, None])[:, 0],
         values=values,
-        total=float(np.ldexp(found.total, 2 * found.exponent)),
+        total=float(np.ldexp(axes_of_rows.total, 2 * axes_of_rows.exponent)),
         n=n,
-        weight=found.weight,
+        weight=axes_of_rows.weight,
         certificate=_certificate(
-            found.residual,
+            axes_of_rows.residual,
             values,
-            found.rank,
+            axes_of_rows.rank,
             count,
             "landmarks",
-            f"{chosen.unexplained:.2g} of the trace is left out.",
+            f"{chosen.unexplained:.2g} of the kernel trace is unexplained.",
         ),
-        solver=SolverInfo("landmarks", f"{len(chosen.index)} rows stand for all {n}"),
+        solver=SolverInfo("landmarks", f"{len(chosen.index)} landmark points for {n} rows"),
         inputs=None if inputs is None else Vectors(inputs.X[chosen.index]),
     )
 
 
-def _above_scrambled(
-    kernel: Kernel, inputs: Vectors | None, weight: Floats | None, found: Eigen, seed: int
+def _above_permuted(
+    kernel: Kernel, inputs: Vectors | None, weight: Floats | None, pairs: Eigen, seed: int
 ) -> int | None:
     """Leading eigenvalues above those of the points with scrambled columns; None if all that are known are."""
     assert inputs is not None
-    null = np.zeros(len(found.values))
+    null = np.zeros(len(pairs.values))
     for k in range(SCRAMBLES):
-        mixed = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
-        other = _largest(_Centred(kernel.matrix(kernel.points(mixed.X)), weight), len(null), seed)
-        null = np.maximum(null, other.values[: len(null)])
-    count = _leading(found.values > null)
+        permuted_inputs = vectors(scrambled(inputs.X, np.random.default_rng([seed, k])))
+        null_pairs = _largest(_Centred(kernel.matrix(kernel.points(permuted_inputs.X)), weight), len(null), seed)
+        null = np.maximum(null, null_pairs.values[: len(null)])
+    count = _leading(pairs.values > null)
     return None if count == len(null) < len(inputs) - 1 else max(count, 1)
 
 

@@ -14,7 +14,7 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
-from gramian._core.validation import choice, flag, number
+from gramian._core.validation import choice, flag, is_integer, number
 from gramian.features.base import is_moments, read
 from gramian.kernels.input import is_matrix
 from gramian.kernels.named import kernel_of
@@ -133,26 +133,26 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
         data = sums_or_rows(self, X, sample_weight)
         seed = int(generator_from(self.random_state).integers(MAX_SEED))
-        found, count = self._spectrum(data, wanted, criterion, solver, seed)
-        self._squares = column_squares(found)
-        found = found.first(count)
-        divisor = _divisor(found.weight, ddof)
+        axes, count = self._spectrum(data, wanted, criterion, solver, seed)
+        self._squares = column_squares(axes)
+        axes = axes.first(count)
+        divisor = _divisor(axes.weight, ddof)
         self._axes: KernelAxes | None = None
-        self._found, self._ddof = found, ddof
-        self.n_components_, self.n_samples_ = count, found.n
-        self.components_, self.mean_ = np.ascontiguousarray(found.axes[:count]), found.mean
+        self._principal, self._ddof = axes, ddof
+        self.n_components_, self.n_samples_ = count, axes.n
+        self.components_, self.mean_ = np.ascontiguousarray(axes.axes[:count]), axes.mean
         with np.errstate(over="ignore", under="ignore"):
-            values = np.ldexp(found.values[:count], 2 * found.exponent)
-            left = max(found.total - float(found.values[:count].sum()), 0.0)
-            if found.complete and count >= found.rank:
-                left = 0.0
+            values = np.ldexp(axes.values[:count], 2 * axes.exponent)
+            unexplained = max(axes.total - float(axes.values[:count].sum()), 0.0)
+            if axes.complete and count >= axes.rank:
+                unexplained = 0.0
             self.variances_ = values / divisor
-            self._deviations = np.ldexp(np.sqrt(found.values[:count] / divisor), found.exponent)
-            self.noise_variance_ = float(np.ldexp(left, 2 * found.exponent)) / divisor / max(found.d - count, 1)
-        self._total = found.total
-        self.variance_shares_ = found.values[:count] / found.total if found.total > 0 else np.zeros(count)
-        self._weight = found.weight
-        self._set_certificate(found, count)
+            self._deviations = np.ldexp(np.sqrt(axes.values[:count] / divisor), axes.exponent)
+            self.noise_variance_ = float(np.ldexp(unexplained, 2 * axes.exponent)) / divisor / max(axes.d - count, 1)
+        self._total = axes.total
+        self.variance_shares_ = axes.values[:count] / axes.total if axes.total > 0 else np.zeros(count)
+        self._weight = axes.weight
+        self._set_certificate(axes, count)
         return self
 
     def _spectrum(self, data: Any, wanted: Any, criterion: str, solver: str, seed: int) -> tuple[Principal, int]:
@@ -166,60 +166,66 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         if wanted is None:
             return principal(data, most, solver, seed), most
         if criterion == "bcv" and wanted == "auto" and not isinstance(data, Rows):
-            raise ValueError("criterion='bcv' needs the rows, and only their sums are given; take criterion='edge'.")
+            raise ValueError(
+                "criterion='bcv' needs the rows, but X holds only their sums: give the rows, or criterion='edge'."
+            )
         count = FIRST
         while True:
-            found = principal(data, None if count == FIRST else min(count, most), solver, seed)
-            chosen = self._chosen(found, wanted, criterion, data, seed)
+            axes = principal(data, None if count == FIRST else min(count, most), solver, seed)
+            chosen = self._chosen(axes, wanted, criterion, data, seed)
             if chosen is not None:
-                return found, max(min(chosen, most), 1)
+                return axes, max(min(chosen, most), 1)
             count *= 4
 
-    def _chosen(self, found: Principal, wanted: Any, criterion: str, data: Any, seed: int) -> int | None:
-        """The number of components by the spectrum; None where more of it must be known."""
+    def _chosen(self, axes: Principal, wanted: Any, criterion: str, data: Any, seed: int) -> int | None:
+        """The number of components by the spectrum; None where more eigenvalues are needed."""
         if isinstance(wanted, float):
-            return by_share(found, wanted)
+            return by_share(axes, wanted)
         if criterion == "likelihood":
-            return by_likelihood(found)
+            return by_likelihood(axes)
         if criterion == "bcv":
-            chosen, self.bcv_errors_ = by_holding_out(data, found, seed)
+            chosen, self.bcv_errors_ = by_holding_out(data, axes, seed)
             return chosen
-        self.null_ = null_of(found, ddof=self.ddof)
-        if self.null_.significant == len(found.values) and not found.complete:
+        self.null_ = null_of(axes, ddof=self.ddof)
+        if self.null_.significant == len(axes.values) and not axes.complete:
             return None
-        self.null_ = against_independence(self.null_, found, data, seed)
+        self.null_ = against_independence(self.null_, axes, data, seed)
         return self.null_.significant
 
-    def _set_certificate(self, found: Principal, count: int) -> None:
-        rank = found.rank
+    def _set_certificate(self, axes: Principal, count: int) -> None:
+        rank = axes.rank
         notes = []
-        if found.total <= 0:
+        if axes.total <= 0:
             notes.append("All rows are equal: every variance is 0, and the components are arbitrary.")
-        elif found.complete and count > rank:
+        elif axes.complete and count > rank:
             notes.append(f"The rows vary in {rank} directions: {count - rank} of {count} components have variance 0.")
-        elif found.through in ("moments", "dual") and found.blind(count):
-            notes.append("Variances below 1e-14 of the largest are rounding: sums of squares cannot tell them.")
-        if found.total > 0 and not 0 < self.variances_[0] < np.inf:
-            notes.append("The variances are beyond the range of numbers; axes, shares and deviations are right.")
+        elif axes.through in ("moments", "dual") and axes.blind(count):
+            notes.append(
+                "Variances below 1e-14 of the largest are rounding errors of the sums of squares: use solver='svd'."
+            )
+        if axes.total > 0 and not 0 < self.variances_[0] < np.inf:
+            notes.append(
+                "The variances are beyond the range of float64; axes, shares and standard deviations are valid."
+            )
         if self.n_components == "auto" and self.criterion == "edge" and self.null_.significant == 0:
             notes.append("No component is more than noise or independent columns have; one is kept.")
-        values = found.values[:count][: max(rank, 1)]
+        values = axes.values[:count][: max(rank, 1)]
         condition = float(np.sqrt(values[0] / values[-1])) if len(values) and values[-1] > 0 else 1.0
         self.certificate_ = Certificate(
             kind="eigen-residual",
-            value=found.residual,
+            value=axes.residual,
             tolerance=TOLERANCE,
-            holds=found.residual <= TOLERANCE,
+            holds=axes.residual <= TOLERANCE,
             rank=rank,
             condition=condition,
-            through=found.through,
+            through=axes.through,
             note=" ".join(notes),
         )
-        self.solver_ = SolverInfo(NAMES[found.through], found.reason)
+        self.solver_ = SolverInfo(NAMES[axes.through], axes.reason)
 
     def _fit_kernel(self, X: Any, wanted: Any, sample_weight: Any, ddof: float) -> Self:
         if is_moments(X):
-            raise ValueError("A kernel needs the rows, and Moments hold only their sums: give the data.")
+            raise ValueError("A kernel needs the rows, but Moments hold only their sums: give the data.")
         axes = kernel_axes(self, X, wanted, sample_weight)
         self._axes = axes
         self.kernel_, self.n_components_, self.n_samples_ = axes.kernel, len(axes.values), axes.n
@@ -235,11 +241,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     def null_(self) -> SpectrumTest:
         """The spectrum beside that of noise."""
         if not hasattr(self, "_axes"):
-            raise AttributeError("null_ is there after fit.")
+            raise AttributeError("null_ is set after fit: call fit first.")
         if self._axes is not None:
-            raise AttributeError("null_ is of PCA without a kernel: theory gives no edge of noise for kernels.")
-        test = null_of(self._found, ddof=self._ddof)
-        return against_independence(test, self._found, None, 0, self._squares)
+            raise AttributeError(
+                "null_ exists for PCA without a kernel only: the noise edge of a kernel matrix is not known."
+            )
+        test = null_of(self._principal, ddof=self._ddof)
+        return against_independence(test, self._principal, None, 0, self._squares)
 
     @property
     def explained_variance_(self) -> Floats:
@@ -265,8 +273,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         """Coordinates (n, r) along the axes."""
         check_is_fitted(self)
         if self._axes is not None:
-            found = self._axes.coordinates(self, X)
-            return found / _nonzero(self._deviations) if self.whiten else found
+            scores = self._axes.coordinates(self, X)
+            return scores / _nonzero(self._deviations) if self.whiten else scores
         rows = read(self, X, fitting=False)
         return coordinates(rows, self.components_, self.mean_, self._scales())
 
@@ -290,9 +298,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         if self._axes is not None:
             return self._axes.error(self, X)
         if X is None:
-            left = max(self._total - float(self._found.values[: self.n_components_].sum()), 0.0)
+            unexplained = max(self._total - float(self._principal.values[: self.n_components_].sum()), 0.0)
             with np.errstate(over="ignore", under="ignore"):
-                return float(np.ldexp(left / self._weight, 2 * self._found.exponent))
+                return float(np.ldexp(unexplained / self._weight, 2 * self._principal.exponent))
         return error_of(read(self, X, fitting=False), self.components_, self.mean_)
 
     @available_if(_linear)
@@ -311,7 +319,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         """Log-likelihood of the rows that were fitted, under probabilistic PCA."""
         check_is_fitted(self)
         with np.errstate(over="ignore", under="ignore"):
-            total = float(np.ldexp(self._total, 2 * self._found.exponent))
+            total = float(np.ldexp(self._total, 2 * self._principal.exponent))
         return self._density().of_all(self._weight, total / self._weight, self._weight - self._ddof)
 
     @available_if(_linear)
@@ -321,9 +329,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         return self._density().covariance()
 
     def _density(self) -> Density:
-        top, left = self._deviations[0], self.noise_variance_
-        if top > 0 and not (0 < self.variances_[0] < np.inf and left < np.inf):
-            raise ValueError("The squares of these rows are beyond the range of numbers: give them in other units.")
+        largest, noise = self._deviations[0], self.noise_variance_
+        if largest > 0 and not (0 < self.variances_[0] < np.inf and noise < np.inf):
+            raise ValueError("The squares of these rows are beyond the range of float64: give them in other units.")
         return Density(self.components_, self.mean_, self.variances_, self.noise_variance_)
 
     def _scales(self) -> Floats | None:
@@ -341,8 +349,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         }
         facts: dict[str, Any] = {"n": self._weight, "components": r}
         if self._axes is None:
-            known = self.null_.p_values
-            columns["p"] = np.concatenate([known, np.ones(r)])[:r]
+            p_values = self.null_.p_values
+            columns["p"] = np.concatenate([p_values, np.ones(r)])[:r]
             facts |= {"noise": self.null_.noise, "edge": self.null_.edge, "significant": self.null_.significant}
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
 
@@ -363,10 +371,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
 
 
 def _wanted(value: Any) -> Any:
-    """A number, a share, None for all, or "auto"."""
+    """The parameter n_components: a whole number, a share of the variance, None for all, or "auto"."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+    if is_integer(value) and value >= 1:
         return int(value)
     if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
         return float(value)

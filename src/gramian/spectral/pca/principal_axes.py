@@ -86,7 +86,7 @@ class Principal:
         return bool(len(wanted) and wanted[-1] < BLIND * wanted[0])
 
     def first(self, count: int) -> "Principal":
-        """With `count` axes; where there are not as many, some at right angles to the others, of variance 0."""
+        """With `count` axes; missing ones are completed by orthogonal axes of variance 0."""
         rank = self.rank
         values = self.values.copy()
         values[rank:] = 0.0
@@ -100,22 +100,22 @@ class Principal:
 
 
 def completed(axes: Floats, count: int) -> Floats:
-    """Orthonormal rows, the first given: each further one is the axis of the columns that is least spanned, at right
-    angles to those before. What the rows leave free is so the same whichever method was taken."""
-    given, d = axes.shape
-    found = np.vstack([axes, np.zeros((count - given, d))])
-    for k in range(given, count):
-        free = 1.0 - (found[:k] ** 2).sum(axis=0)
+    """Orthonormal rows that extend `axes` to `count`: each new one is the coordinate axis least spanned so far, made
+    orthogonal to those before. The completion therefore does not depend on the method."""
+    rank, d = axes.shape
+    basis = np.vstack([axes, np.zeros((count - rank, d))])
+    for k in range(rank, count):
+        free = 1.0 - (basis[:k] ** 2).sum(axis=0)
         j = int((free >= (1.0 - 1e-6) * free.max()).argmax())
-        v = -(found[:k, j] @ found[:k])
+        v = -(basis[:k, j] @ basis[:k])
         v[j] += 1.0
-        v -= (found[:k] @ v) @ found[:k]
-        found[k] = v / np.linalg.norm(v)
-    return found
+        v -= (basis[:k] @ v) @ basis[:k]
+        basis[k] = v / np.linalg.norm(v)
+    return basis
 
 
 def signed(axes: Floats) -> Floats:
-    """Rows turned so that their largest entry is positive; of entries as large but for rounding, the first."""
+    """Rows with signs that make their largest entry positive; of entries equal up to rounding, the first."""
     size = np.abs(axes)
     where = (size >= (1.0 - 1e-6) * size.max(axis=1, keepdims=True)).argmax(axis=1)
     return axes * np.where(axes[np.arange(len(axes)), where] < 0, -1.0, 1.0)[:, None]
@@ -132,18 +132,18 @@ def of_moments(sums: Moments, count: int | None, reason: str) -> Principal:
         top = top if exponents.any() and top > -(2**20) else 0
         change = exponents - top
         C = np.ldexp(np.ldexp(sums.scaled[:d, :d], change[:, None]), change[None, :])
-        spread = np.ldexp(np.sqrt(squares), exponents)
-    # What rounding of the column itself leaves is not variation.
-    constant = spread <= 2 * sums.precision * np.abs(sums.mean[:d]) * np.sqrt(sums.weight)
+        deviations = np.ldexp(np.sqrt(squares), exponents)
+    # Deviations within the rounding of the column itself count as constant.
+    constant = deviations <= 2 * sums.precision * np.abs(sums.mean[:d]) * np.sqrt(sums.weight)
     C[constant] = 0.0
     C[:, constant] = 0.0
-    found = eigen(C, None if d <= FULL else count)
+    pairs = eigen(C, None if d <= FULL else count)
     with single_threaded_blas():
-        left = C @ found.vectors - found.vectors * found.values
-    values = np.maximum(found.values, 0.0)
+        residual = C @ pairs.vectors - pairs.vectors * pairs.values
+    values = np.maximum(pairs.values, 0.0)
     return Principal(
         values=values,
-        axes=np.ascontiguousarray(found.vectors.T),
+        axes=np.ascontiguousarray(pairs.vectors.T),
         total=float(np.trace(C)),
         mean=sums.mean[:d].copy(),
         weight=sums.weight,
@@ -152,7 +152,7 @@ def of_moments(sums: Moments, count: int | None, reason: str) -> Principal:
         exponent=top,
         through="moments",
         reason=reason,
-        residual=_relative(left, values),
+        residual=_relative_residual(residual, values),
     )
 
 
@@ -166,12 +166,12 @@ def of_triangle(triangle: Triangle, reason: str) -> Principal:
     mean = triangle.mean[:d]
     with np.errstate(under="ignore", over="ignore"):
         R = np.ldexp(R, triangle.exponents[:d] - top)
-        spread = np.ldexp(size, triangle.exponents[:d])
-    constant = spread <= 2 * triangle.precision * np.abs(mean) * np.sqrt(triangle.weight)
+        deviations = np.ldexp(size, triangle.exponents[:d])
+    constant = deviations <= 2 * triangle.precision * np.abs(mean) * np.sqrt(triangle.weight)
     R[:, constant] = 0.0
     with single_threaded_blas():
         _, s, axes = sla.svd(R, check_finite=False)
-        left = R.T @ (R @ axes.T) - axes.T * s**2
+        residual = R.T @ (R @ axes.T) - axes.T * s**2
     return Principal(
         values=s**2,
         axes=axes,
@@ -183,16 +183,16 @@ def of_triangle(triangle: Triangle, reason: str) -> Principal:
         exponent=top,
         through="triangle",
         reason=reason,
-        residual=_relative(left, s**2),
+        residual=_relative_residual(residual, s**2),
     )
 
 
 def of_dual(table: CentredRows, reason: str) -> Principal:
     """From the inner products of the rows: n × n instead of d × d."""
     K = _inner(table)
-    found = eigen(K)
-    values = np.maximum(found.values[: table.most], 0.0)
-    return table.principal(values, _turned(table, values, found.vectors), "dual", reason)
+    pairs = eigen(K)
+    values = np.maximum(pairs.values[: table.most], 0.0)
+    return table.principal(values, _axes_of_dual(table, values, pairs.vectors), "dual", reason)
 
 
 def of_svd(table: CentredRows, reason: str) -> Principal:
@@ -207,28 +207,28 @@ def of_svd(table: CentredRows, reason: str) -> Principal:
 def of_krylov(table: CentredRows, count: int, reason: str, seed: int) -> Principal:
     """From products with the centred rows, of which none is made; in the space of the rows where that is smaller."""
     n, d = table.n, table.d
-    found = krylov(table.times if n >= d else table.dual_times, min(n, d), count, tol=KRYLOV, seed=seed)
-    values = np.maximum(found.values, 0.0)
-    told = f"{reason}; {found.products} columns multiplied"
+    pairs = krylov(table.times if n >= d else table.dual_times, min(n, d), count, tol=KRYLOV, seed=seed)
+    values = np.maximum(pairs.values, 0.0)
+    reason_with_cost = f"{reason}; {pairs.products} columns multiplied"
     if n >= d:
-        return table.principal(values, np.ascontiguousarray(found.vectors.T), "rows", told)
-    return table.principal(values, _turned(table, values, found.vectors), "rows", told)
+        return table.principal(values, np.ascontiguousarray(pairs.vectors.T), "rows", reason_with_cost)
+    return table.principal(values, _axes_of_dual(table, values, pairs.vectors), "rows", reason_with_cost)
 
 
-def _turned(table: CentredRows, values: Floats, U: Floats) -> Floats:
+def _axes_of_dual(table: CentredRows, values: Floats, U: Floats) -> Floats:
     """Axes (r, d) from the eigenvectors (n, r) of the dual; orthonormal also where values are small."""
-    good = int((values > table.n * EPS * max(values[0], 0.0)).sum()) if len(values) else 0
+    rank = int((values > table.n * EPS * max(values[0], 0.0)).sum()) if len(values) else 0
     with single_threaded_blas():
-        axes = table.left_times(U[:, :good] / np.sqrt(values[:good])).T
-        if good and values[good - 1] < 1e-4 * values[0]:
+        axes = table.left_times(U[:, :rank] / np.sqrt(values[:rank])).T
+        if rank and values[rank - 1] < 1e-4 * values[0]:
             Q, R = np.linalg.qr(axes.T)
             axes = (Q * np.where(np.diagonal(R) < 0, -1.0, 1.0)).T
     return np.ascontiguousarray(axes)
 
 
-def _relative(left: Floats, values: Floats) -> float:
-    top = float(values[0]) if len(values) else 0.0
-    return float(np.linalg.norm(left, axis=0).max(initial=0.0)) / top if top > 0 else 0.0
+def _relative_residual(residual: Floats, values: Floats) -> float:
+    largest = float(values[0]) if len(values) else 0.0
+    return float(np.linalg.norm(residual, axis=0).max(initial=0.0)) / largest if largest > 0 else 0.0
 
 
 def _inner(table: CentredRows) -> Floats:
@@ -249,9 +249,9 @@ def _inner(table: CentredRows) -> Floats:
             part = slice(i * width, min((i + 1) * width, d))
             total = np.zeros((n, n))
             for j in range(part.start, part.stop, COLUMNS):
-                some = slice(j, min(j + COLUMNS, part.stop))
-                Z = workspace("centred", n, some.stop - j)
-                np.subtract(block.X[:, some], table.mean[some], out=Z)
+                columns = slice(j, min(j + COLUMNS, part.stop))
+                Z = workspace("centred", n, columns.stop - j)
+                np.subtract(block.X[:, columns], table.mean[columns], out=Z)
                 if table.unit != 1.0:
                     Z *= table.unit
                 total += Z @ Z.T
@@ -276,19 +276,19 @@ def principal(data: Any, count: int | None, solver: str, seed: int) -> Principal
     n, d = data.n, data.d
     method, reason = (solver, "asked for") if solver != "auto" else _cheapest(data, count)
     if method == "moments":
-        found = of_moments(moments_of(data), count, reason)
+        axes = of_moments(moments_of(data), count, reason)
     else:
         table = None if method == "svd" and n > d else CentredRows(data)
         if method == "dual":
-            found = of_dual(table, reason)  # type: ignore[arg-type]
+            axes = of_dual(table, reason)  # type: ignore[arg-type]
         elif method == "krylov":
-            found = of_krylov(table, min(count or 50, n, d), reason, seed)  # type: ignore[arg-type]
+            axes = of_krylov(table, min(count or 50, n, d), reason, seed)  # type: ignore[arg-type]
         else:
             return _singular(data, table, reason)
-    if solver == "auto" and method != "krylov" and found.blind(min(n, d) if count is None else count):
+    if solver == "auto" and method != "krylov" and axes.blind(min(n, d) if count is None else count):
         reason = "singular values below 1e-7 of the largest are wanted, which sums of squares cannot tell"
         return _singular(data, CentredRows(data) if n <= d else None, reason)
-    return found
+    return axes
 
 
 def _singular(rows: Rows, table: CentredRows | None, reason: str) -> Principal:
@@ -317,8 +317,8 @@ def _cheapest(rows: Rows, count: int | None) -> tuple[str, str]:
     return method, f"{n} rows, {d} columns: the inner products of rows are fewer"
 
 
-def _refuse(solver: str, known: tuple[str, ...], given: str) -> None:
-    if solver not in known:
+def _refuse(solver: str, supported: tuple[str, ...], data: str) -> None:
+    if solver not in supported:
         raise ValueError(
-            f"solver is {solver!r}, which needs the rows, and {given} are given; give the rows, or solver='auto'."
+            f"solver is {solver!r}, which needs the rows, but X is {data}: give the rows, or solver='auto'."
         )

@@ -12,25 +12,25 @@ from gramian.rows import Block, Rows, workspace
 
 def coordinates(rows: Rows, axes: Floats, mean: Floats, scales: Floats | None = None) -> Array:
     """(X − mean) axesᵀ / scales, block by block; sparse rows stay sparse."""
-    turned, offset = np.ascontiguousarray(axes.T), axes @ mean
+    axes_T, offset = np.ascontiguousarray(axes.T), axes @ mean
 
     def write(block: Block, part: Array) -> None:
         if sp.issparse(block.X):
-            found = np.asarray(block.X.astype(np.float64, copy=False) @ turned) - offset
+            scores = np.asarray(block.X.astype(np.float64, copy=False) @ axes_T) - offset
         else:
-            found = np.subtract(block.X, mean, out=workspace("centred", *block.X.shape)) @ turned
-        part[:] = found if scales is None else found / scales
+            scores = np.subtract(block.X, mean, out=workspace("centred", *block.X.shape)) @ axes_T
+        part[:] = scores if scales is None else scores / scales
 
     return fill(rows, len(axes), write, "Transform it in parts.")
 
 
 def points_at(rows: Rows, axes: Floats, mean: Floats, scales: Floats | None = None) -> Array:
     """mean + (T · scales) axes for coordinates T."""
-    turned = axes if scales is None else axes * scales[:, None]
+    scaled_axes = axes if scales is None else axes * scales[:, None]
 
     def write(block: Block, part: Array) -> None:
         T = block.X.toarray() if sp.issparse(block.X) else block.X
-        part[:] = np.ascontiguousarray(T, dtype=np.float64) @ turned + mean
+        part[:] = np.ascontiguousarray(T, dtype=np.float64) @ scaled_axes + mean
 
     return fill(rows, len(mean), write, "Transform it in parts.")
 
