@@ -236,7 +236,7 @@ def test_engines_of_maps_that_can_be_ended(monkeypatch):
 
     with pytest.raises(ValueError, match="cannot be ended"):
         plain("TSNE", engine="sklearn", time=1.0).fit(table(gm.TSNE())[0])
-    monkeypatch.setattr(tsne, "MOST_EXACT", 10)
+    monkeypatch.setattr(tsne, "MAX_EXACT_ROWS", 10)
     assert fitted(plain("TSNE", time=1e-9))[0].engine_ == "exact"
 
 

@@ -245,7 +245,7 @@ def test_sums_in_the_basis_are_those_of_the_features(loss, outputs, sound):
     codes = np.digitize(y, [2.7, 3.3]) if outputs == 3 else np.where(y > 3, 1.0, -1.0)
     chosen, _ = pivots(RBF(1.5), vectors(X), 20)
     rows = landmark_rows(chosen, vectors(X), scan(np.zeros((300, 1)), codes, sample_weight=w))
-    object.__setattr__(rows.basis, "sound", sound)
+    object.__setattr__(rows.basis, "well_conditioned", sound)
     problem = Problem(rows, loss, L2(), 1e-3, outputs=outputs)
     turned = LandmarkProblem.of(problem)
     assert isinstance(turned, LandmarkProblem)
@@ -271,7 +271,7 @@ def test_rows_that_are_made_when_they_are_used():
     block = Block(Computed(X, make, 2), None, None, 0)
     assert len(block) == 6
     np.testing.assert_array_equal(block.part(slice(1, 3)), 2 * X[1:3])
-    np.testing.assert_array_equal(block.take([5]).X, 2 * X[[5]])
+    np.testing.assert_array_equal(block.subset([5]).X, 2 * X[[5]])
     some = Block(block.source, None, None, 0, np.array([4, 0]))
     np.testing.assert_array_equal(some.part(slice(0, 1)), 2 * X[[4]])
     assert asked == [2, 1, 1]

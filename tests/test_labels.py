@@ -125,7 +125,7 @@ def test_a_bool_target_by_name(make):
 def test_blocks_keep_labels():
     rows = gm.scan(X, NAMES)
     assert set(rows.block(0, 5).y.ravel()) <= {0.0, 1.0}
-    assert list(rows.taken(np.arange(3)).labels) == ["no", "yes"]
+    assert list(rows.subset(np.arange(3)).labels) == ["no", "yes"]
 
 
 # refusals

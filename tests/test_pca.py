@@ -247,7 +247,7 @@ def test_bi_cross_validation_by_hand():
 def test_many_components_are_looked_for_step_by_step(monkeypatch):
     X = table(11, 300, 250)
     reference = gm.PCA(0.97).fit(X)
-    monkeypatch.setattr(principal_axes, "MOST", 0.0)
+    monkeypatch.setattr(principal_axes, "MAX_OPERATIONS", 0.0)
     monkeypatch.setattr(principal_axes, "COMPLETE", 0.0)
     model = gm.PCA(0.97).fit(X)
     assert model.solver_.name == "block Krylov"

@@ -212,7 +212,7 @@ def test_a_scalar_weight_counts_for_all():
 
 def test_block_take():
     block = gm.scan(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 3.0], sample_weight=[1, 2, 3]).collect()
-    part = block.take([2, 0])
+    part = block.subset([2, 0])
     np.testing.assert_array_equal(part.X, [[4, 5], [0, 1]])
     np.testing.assert_array_equal(part.weight, [3, 1])
     assert len(part) == 2

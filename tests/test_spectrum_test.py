@@ -318,7 +318,7 @@ def test_large_and_weighted_tables_and_moments_know_variances(monkeypatch):
         assert (gm.spectrum_test(source, sample_weight=weights).significant > 0) == some
         assert (gm.PCA(3).fit(source).null_.significant > 0) == some
     wide = rng.standard_normal((60, 400)) * np.linspace(0.3, 3.0, 400)
-    monkeypatch.setattr(permutation, "MOST_PERMUTED_CELLS", 0)
+    monkeypatch.setattr(permutation, "MAX_PERMUTED_CELLS", 0)
     assert gm.spectrum_test(wide, scrambles=0).significant == 0
     assert gm.spectrum_test(wide + np.outer(rng.standard_normal(60), np.full(400, 2.0)), scrambles=0).significant == 1
 

@@ -19,7 +19,7 @@ from gramian._core.validation import is_integer
 from gramian.features.base import checked, fill, kept_dtype, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, Rows
 
-MOST_COLUMNS = 2**31 - 1
+MAX_COLUMNS = 2**31 - 1
 REMEDY = "Lower degree, set interaction_only=True, or use the polynomial kernel, which never forms these columns."
 
 
@@ -77,9 +77,9 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         refuse_nonfinite(rows)
         d = rows.d
         widest = _count(d, 1, high, self.interaction_only) + 1
-        if widest > MOST_COLUMNS:
+        if widest > MAX_COLUMNS:
             raise ValueError(
-                f"degree={self.degree} of {d} features makes more than the {MOST_COLUMNS} columns that "
+                f"degree={self.degree} of {d} features makes more than the {MAX_COLUMNS} columns that "
                 f"can be formed. {REMEDY}"
             )
         columns = _count(d, max(low, 1), high, self.interaction_only) + bool(self.include_bias)
@@ -193,7 +193,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         whole, kept = self._stored(np.diff(X.indptr))
         stored = float(kept.sum())
         refuse_too_large(stored * (dtype.itemsize + 8), f"{rows.n} rows with {stored:.0f} non-zeros", REMEDY)
-        indptr = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32 if stored <= MOST_COLUMNS else np.int64)
+        indptr = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32 if stored <= MAX_COLUMNS else np.int64)
         data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=indptr.dtype)
         skip, bias, room = int(self.interaction_only), int(self.include_bias), int(whole.max())
         expand_sparse(numbers, X.indices, X.indptr, first, bias, skip, begin, room, data, indices)
@@ -234,14 +234,14 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
 
 
 def _count(d: int, low: int, high: int, interaction_only: bool) -> int:
-    """Monomials of d features with degrees low … high, low ≥ 1; some number beyond MOST_COLUMNS if there are more."""
+    """Monomials of d features with degrees low … high, low ≥ 1; some number beyond MAX_COLUMNS if there are more."""
     if low > high:
         return 0
     if interaction_only:
         total = 0
         for degree in range(low, min(high, d) + 1):
             total += comb(d, degree)
-            if total > MOST_COLUMNS:
+            if total > MAX_COLUMNS:
                 break
         return total
     if min(d, high) > 32:

@@ -69,7 +69,7 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         rows = read(self, X, fitting=True)
         refuse_nonfinite(rows)
         if isinstance(rows, MemoryRows) and rows.weight is not None:
-            rows = rows.taken(np.flatnonzero(rows.weight))  # a row without weight is no centre
+            rows = rows.subset(np.flatnonzero(rows.weight))  # a row without weight is no centre
         self.centers_ = self._choose_centers(rows)
         if isinstance(self.length_scale, str):
             m = len(self.centers_)
@@ -112,17 +112,17 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise ValueError(f'length_scale is {h!r}; it must be "auto" or a positive number.')
 
     def _choose_centers(self, rows: Rows) -> Floats:
-        given = self.centers
-        if isinstance(given, str) and given == "data":
+        wanted = self.centers
+        if isinstance(wanted, str) and wanted == "data":
             refuse_too_large(rows.n * rows.d * 8, f"{rows.n} centres of {rows.d} features", "Give centers= a number.")
             return _distinct(dense(rows.collect().X))
-        if is_integer(given):
-            if not 1 <= given <= rows.n:
-                raise ValueError(f"centers is {given}, and X has {rows.n} rows; give a number between 1 and {rows.n}.")
-            return _drawn(rows, int(given), self.random_state)
-        if isinstance(given, str) or np.ndim(given) != 2:
-            raise ValueError(f'centers is {given!r}; it must be "data", a number, or an array (m, {rows.d}).')
-        centers = dense(scan(given).collect().X)
+        if is_integer(wanted):
+            if not 1 <= wanted <= rows.n:
+                raise ValueError(f"centers is {wanted}, and X has {rows.n} rows; give a number between 1 and {rows.n}.")
+            return _drawn(rows, int(wanted), self.random_state)
+        if isinstance(wanted, str) or np.ndim(wanted) != 2:
+            raise ValueError(f'centers is {wanted!r}; it must be "data", a number, or an array (m, {rows.d}).')
+        centers = dense(scan(wanted).collect().X)
         if centers.shape[1] != rows.d:
             raise ValueError(f"centers has {centers.shape[1]} columns, and X has {rows.d}; they must agree.")
         bad = ~np.isfinite(centers).all(axis=1)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.estimator import estimator
 from gramian._core.types import Array, Bools, Floats
 from gramian.features.base import SavedMoments, checked, fill, is_moments, kept_dtype, read, refuse_other_columns
-from gramian.features.spread import spread_of
+from gramian.features.deviations import means_and_deviations
 from gramian.rows import Block, Rows, scan, workspace
 from gramian.rows.feature_names import remember_columns
 
@@ -73,7 +73,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 raise TypeError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
         rows = read(self, X, fitting=True, sample_weight=sample_weight)
         self._refuse_sparse(rows)
-        total = rows.sum(lambda block: spread_of(checked(block, rows)))
+        total = rows.sum(lambda block: means_and_deviations(checked(block, rows)))
         seen = total.weight if rows.weighted else rows.n
         return self._set(total.mean, total.deviation, total.constant, seen)
 

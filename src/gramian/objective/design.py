@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
-from gramian.features.spread import spread_of
+from gramian.features.deviations import means_and_deviations
 from gramian.objective.penalties import PenaltyTerms
 from gramian.rows import Block, Rows
 
@@ -42,7 +42,7 @@ def columns_of(rows: Rows) -> Columns:
         total = y.sum(axis=0) if w is None else w @ y
         low, high = (float(used.min()), float(used.max())) if used.size else (np.inf, -np.inf)
         with np.errstate(invalid="ignore"):
-            return _Seen(spread_of(block), total, low, high)
+            return _Seen(means_and_deviations(block), total, low, high)
 
     seen = rows.sum(of_block)
     spread = seen.spread
@@ -57,7 +57,7 @@ def columns_of(rows: Rows) -> Columns:
 
 
 def _located(rows: Any) -> Columns:
-    some = rows.taken(np.arange(0, rows.n, max(rows.n // LOCATED, 1)))
+    some = rows.subset(np.arange(0, rows.n, max(rows.n // LOCATED, 1)))
     some.basis = None
     known = columns_of(some)
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 BLOCK_CELLS = 2**21  # numbers in a block: large enough for the work in Python to be nothing, small enough to spread
 BLOCK_ROWS = (9, 14)  # as powers of two: fewer rows are not worth adding d × d numbers up
-MOST_CELLS = 2**23
+MAX_BLOCK_CELLS = 2**23
 
 
 def block_rows(width: int) -> int:
@@ -30,30 +30,30 @@ def block_rows(width: int) -> int:
     (16384, 8192, 8)
     """
     rows = min(max(int(np.log2(BLOCK_CELLS / width)), BLOCK_ROWS[0]), BLOCK_ROWS[1])
-    return int(2 ** min(rows, max(int(np.log2(MOST_CELLS / width)), 0)))
+    return int(2 ** min(rows, max(int(np.log2(MAX_BLOCK_CELLS / width)), 0)))
 
 
 class Computed:
-    """Rows that a function makes of others when they are asked for: some of them, or all as an array."""
+    """Rows computed by a function from other rows on access: a subset, or all as an array."""
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, given: Any, make: Callable[[Any], Array], width: int) -> None:
-        self.given, self.make, self.shape = given, make, (len(given), width)
+    def __init__(self, source: Any, make: Callable[[Any], Array], width: int) -> None:
+        self.source, self.make, self.shape = source, make, (len(source), width)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, where: Any) -> Array:
-        return self.make(self.given[where])
+        return self.make(self.source[where])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        return np.asarray(self.make(self.given), dtype=dtype)
+        return np.asarray(self.make(self.source), dtype=dtype)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first.
+    """Consecutive rows: `X` (dense or CSR), `y` (rows × targets) or None, `weight` or None, index of the first.
 
     `source` are neighbouring rows; where `index` is given, the block has these of them, gathered when they are used.
     """
@@ -84,7 +84,7 @@ class Block:
         return float(len(self)) if self.weight is None else float(self.weight.sum())
 
     def part(self, rows: slice) -> Any:
-        """X[rows] of a dense block, in memory that the next part of this thread takes where they must be gathered."""
+        """X[rows] of a dense block; gathered rows are in a workspace that the next part of this thread reuses."""
         if self.index is None:
             return self.source[rows]
         index = self.index[rows]
@@ -93,8 +93,8 @@ class Block:
         room = workspace("rows", len(index), self.source.shape[1], self.source.dtype)
         return np.take(self.source, index, axis=0, out=room, mode="clip")
 
-    def take(self, rows: Any) -> "Block":
-        """The block of some of these rows."""
+    def subset(self, rows: Any) -> "Block":
+        """The block of these of its rows, by a slice or an index."""
         return Block(
             self.source[rows] if self.index is None else self.X[rows],
             None if self.y is None else self.y[rows],
@@ -105,19 +105,19 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Other rows Z, cheaper to make, with X = Z R⁻¹: sums over X are sums over Z, turned once they are added up.
+    """Other rows Z, cheaper to compute, with X = Z R⁻¹: sums over X follow from sums over Z by one transformation.
 
     Attributes
     ----------
     rows : Rows
     R : array (d, d), upper triangle
-    sound : bool
-        Whether R is so far from singular that a Gram matrix of Z can be turned into that of X.
+    well_conditioned : bool
+        Whether R is so far from singular that a Gram matrix of Z can be transformed into that of X.
     """
 
     rows: "Rows"
     R: Array
-    sound: bool
+    well_conditioned: bool
 
 
 class Rows(ABC):
@@ -140,7 +140,7 @@ class Rows(ABC):
     precision : float
         Relative spacing of the numbers given: float32 data carry fewer digits than float64.
     basis : Basis or None
-        Cheaper rows that these are a matrix's product of.
+        Cheaper rows of which these are the product with a matrix.
     """
 
     n: int
@@ -191,7 +191,7 @@ class Rows(ABC):
                 if rows.start == rows.stop:
                     continue
                 if not mixed:
-                    parts[fold] = f(block.take(rows))
+                    parts[fold] = f(block.subset(rows))
                     continue
                 index = order[rows]
                 y = None if block.y is None else block.y[index]
@@ -221,10 +221,10 @@ class Rows(ABC):
             with np.errstate(all="ignore"):
                 return [np.asarray(X @ coef)]
 
-        found = np.concatenate(self.sum(of_block))
-        if not np.isfinite(found).all():
+        product = np.concatenate(self.sum(of_block))
+        if not np.isfinite(product).all():
             self.refuse_nonfinite()
-        return found
+        return product
 
     def settled(self) -> "Rows":
         """These rows; of those in memory, what rows of weight zero hold is replaced."""
@@ -236,20 +236,22 @@ class Rows(ABC):
 
     def refuse_nonfinite(self) -> None:
         """Raise if a feature is NaN or infinite, naming columns and rows; return if all are finite."""
-        found = self.sum(lambda block: [(block.start, *_nonfinite(block.X))])
-        columns = np.concatenate([cols for _, _, cols, _ in found])
+        parts = self.sum(lambda block: [(block.start, *_nonfinite(block.X))])
+        columns = np.concatenate([columns for _, _, columns, _ in parts])
         if not columns.size:
             return
-        rows = np.concatenate([start + r for start, r, _, _ in found])
-        has_nan = any(nan for *_, nan in found)
+        first = min(start + int(rows.min()) for start, rows, _, _ in parts if rows.size)
+        missing = np.concatenate([is_nan for *_, is_nan in parts])
+        kind = "NaN" if missing.any() else "infinity"
+        values = (
+            "missing values" if missing.all() else "missing or infinite values" if missing.any() else "infinite values"
+        )
         worst, counts = np.unique(columns, return_counts=True)
         shown = ", ".join(f"{self.name(j)} ({c})" for j, c in zip(worst[:5], counts[:5], strict=True))
-        more = "" if len(worst) <= 5 else f" and {len(worst) - 5} more columns"
-        kind = "NaN" if has_nan else "infinity"
+        rest = "" if len(worst) <= 5 else f" and {len(worst) - 5} more columns"
         raise ValueError(
-            f"Input X contains {kind}: {columns.size} missing or infinite values (inf), in column {shown}{more}; "
-            f"first at row {int(rows.min())}. Drop those rows, or fill them first, for example with "
-            "sklearn.impute.SimpleImputer."
+            f"Input X contains {kind}: {columns.size} {values}, in column {shown}{rest}; first at row {first}. Drop "
+            "those rows, or fill them first, for example with sklearn.impute.SimpleImputer."
         )
 
     def refuse_labels(self) -> None:
@@ -288,11 +290,11 @@ class _ByFold:
         return self
 
 
-def _nonfinite(X: Any) -> tuple[Array, Array, bool]:
-    """Rows and columns of the numbers that are not finite, and whether one is NaN."""
+def _nonfinite(X: Any) -> tuple[Array, Array, Array]:
+    """Rows and columns of the numbers that are not finite, and which of them are NaN."""
     if sp.issparse(X):
         coo = X.tocoo()
         bad = ~np.isfinite(coo.data)
-        return coo.row[bad].astype(np.int64), coo.col[bad].astype(np.int64), bool(np.isnan(coo.data).any())
+        return coo.row[bad].astype(np.int64), coo.col[bad].astype(np.int64), np.isnan(coo.data[bad])
     rows, columns = np.nonzero(~np.isfinite(X))
-    return rows, columns, bool(np.isnan(X).any())
+    return rows, columns, np.isnan(X[rows, columns])

@@ -35,15 +35,15 @@ class CodedRows(Rows):
         self.weighted = rows.weighted or factor is not None
         self.is_sparse = rows.is_sparse
         if rows.basis is not None:
-            self.basis = Basis(CodedRows(rows.basis.rows, code, factor), rows.basis.R, rows.basis.sound)
+            self.basis = Basis(CodedRows(rows.basis.rows, code, factor), rows.basis.R, rows.basis.well_conditioned)
 
     @property
     def block_size(self) -> int:
         return self.rows.block_size
 
-    def taken(self, index: Any) -> "CodedRows":
-        """Some of the rows, of rows that can be taken."""
-        return CodedRows(self.rows.taken(index), self.code, self.factor)  # type: ignore[attr-defined]
+    def subset(self, index: Any) -> "CodedRows":
+        """The rows of an index, where the rows support it."""
+        return CodedRows(self.rows.subset(index), self.code, self.factor)  # type: ignore[attr-defined]
 
     def settled(self) -> "CodedRows":
         rows = self.rows.settled()

@@ -69,8 +69,8 @@ class MemoryRows(Rows):
             return super().block_size
         return block_rows(self.X.nnz // max(self.n, 1) + len(self.target_names) + 1)
 
-    def taken(self, index: Array) -> "MemoryRows":
-        """Some of the rows, copied."""
+    def subset(self, index: Array) -> "MemoryRows":
+        """The rows of an index, copied."""
         if isinstance(self.X, list):
             X: Any = [column[index] for column in self.X]
         else:
@@ -87,13 +87,13 @@ class MemoryRows(Rows):
         )
 
     def settled(self) -> "MemoryRows":
-        """The same rows, where those of weight zero are copies of the first that counts: what they hold has no say."""
-        index = stand_ins(self.weight)
+        """The same rows, with those of weight zero replaced by the first of positive weight."""
+        index = replacement_index(self.weight)
         if index is None:
             return self
-        found = self.taken(index)
-        found.weight = self.weight
-        return found
+        replaced = self.subset(index)
+        replaced.weight = self.weight
+        return replaced
 
     def _features(self, start: int, stop: int) -> Any:
         if isinstance(self.X, list):
@@ -106,8 +106,8 @@ class MemoryRows(Rows):
         return part if part.dtype in (np.float64, np.float32) else part.astype(np.float64)
 
 
-def stand_ins(weight: Array | None) -> Array | None:
-    """For every row itself, or where its weight is zero the first that counts; None where all or none do."""
+def replacement_index(weight: Array | None) -> Array | None:
+    """The index of every row, of the first row of positive weight where its weight is zero; None if nothing changes."""
     if weight is None or (weight > 0).all() or not (weight > 0).any():
         return None
     return np.where(weight > 0, np.arange(len(weight)), np.argmax(weight > 0))

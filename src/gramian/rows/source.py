@@ -107,8 +107,10 @@ def _refuse_unknown(wanted: list[str], columns: list[str]) -> None:
 
     for name in wanted:
         if name not in columns:
-            near = difflib.get_close_matches(name, columns, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(map(repr, columns[:10]))}."
+            matches = difflib.get_close_matches(name, columns, n=1)
+            hint = (
+                f"did you mean {matches[0]!r}?" if matches else f"the columns are {', '.join(map(repr, columns[:10]))}."
+            )
             raise ValueError(f"There is no column {name!r}; {hint}")
 
 

@@ -120,7 +120,7 @@ def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: A
     """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
     rows: Any = problem.rows
     part = Problem(
-        rows.taken(index),
+        rows.subset(index),
         problem.loss,
         problem.penalty,
         problem.alpha,

@@ -14,7 +14,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 FORMAT = 1
-MOST_HEADER = 2**24
+MAX_HEADER_BYTES = 2**24
 _MEMBERS = ["gramian.json", "arrays.safetensors"]
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same values give the same bytes
 
@@ -55,7 +55,7 @@ def _read(file: BinaryIO, size: int, kind: str) -> tuple[dict[str, Any], dict[st
         for member in archive.infolist():
             if member.compress_type != zipfile.ZIP_STORED or member.file_size > size:
                 raise ValueError("a member is compressed or larger than the file")
-        if archive.getinfo(_MEMBERS[0]).file_size > MOST_HEADER:
+        if archive.getinfo(_MEMBERS[0]).file_size > MAX_HEADER_BYTES:
             raise ValueError("its header is too large")
         header = json.loads(archive.read(_MEMBERS[0]))
         body = archive.read(_MEMBERS[1])

@@ -30,7 +30,7 @@ def moments(X: Any, y: Any = None, *, sample_weight: Any = None) -> Moments:
 def moments_of(rows: Rows) -> Moments:
     """One pass, over the cheaper rows that these are a product of where there are such."""
     basis = rows.basis
-    if basis is None or not basis.sound:
+    if basis is None or not basis.well_conditioned:
         return rows.sum(block_moments(rows))
     return basis.rows.sum(block_moments(basis.rows)).turned(basis.R)
 

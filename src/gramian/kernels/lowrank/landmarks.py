@@ -42,13 +42,13 @@ class MappedRows(Rows):
         target = self.target.block(start, stop)
         return Block(part, target.y, target.weight, start)
 
-    def taken(self, index: Any) -> "MappedRows":
+    def subset(self, index: Any) -> "MappedRows":
         """Some of the rows."""
-        target = None if self.target is None else self.target.taken(index)
+        target = None if self.target is None else self.target.subset(index)
         rows = MappedRows(self.points[index], self.d, self.turn, target)
         if self.basis is not None:
             assert isinstance(self.basis.rows, MappedRows)
-            rows.basis = Basis(self.basis.rows.taken(index), self.basis.R, self.basis.sound)
+            rows.basis = Basis(self.basis.rows.subset(index), self.basis.R, self.basis.well_conditioned)
         return rows
 
 
@@ -62,8 +62,8 @@ class SupportRows(MappedRows):
     def times(self, coef: Floats) -> Floats:
         return self.kernel.times(self.points, self.support, coef)
 
-    def taken(self, index: Any) -> "SupportRows":
-        target = None if self.target is None else self.target.taken(index)
+    def subset(self, index: Any) -> "SupportRows":
+        target = None if self.target is None else self.target.subset(index)
         return SupportRows(self.points[index], self.kernel, self.support, target)
 
 

@@ -19,7 +19,7 @@ from gramian.models.base.composed import penalty_of
 from gramian.models.kernel.learned_metric import learn_metric
 from gramian.models.kernel.search import chosen, loss_of_fit, searched
 from gramian.objective.penalties import L2
-from gramian.rows import MemoryRows, Rows, parallel_map, scan, single_threaded_blas, stand_ins
+from gramian.rows import MemoryRows, Rows, parallel_map, replacement_index, scan, single_threaded_blas
 
 PANEL = 512
 EXACT_RANK = 2000  # rows up to which a factor of K is taken whole
@@ -133,7 +133,7 @@ class Kernelised:
             y = np.zeros(len(points))
         if target is None:
             target = scan(np.zeros((len(points), 1)), y, sample_weight=sample_weight)
-        index = stand_ins(target.weight)
+        index = replacement_index(target.weight)
         if index is not None:
             points, target = points[index], target if is_classifier(self) else target.settled()
         return points, target

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gramian._core.numerics.float_range import rescaled
 from gramian._core.types import Bools, Floats, Ints
-from gramian.features.spread import Spread, spread_of
+from gramian.features.deviations import MeansAndDeviations, means_and_deviations
 from gramian.models.discriminant.conic import FAR
 from gramian.rows import Block, Rows, workspace
 from gramian.rows.reduce import add
@@ -260,20 +260,20 @@ def _regular(factor: Factor, typical: Floats) -> Shape:
 def diagonal(rows: Rows, k: int, kind: str, share: float | None) -> tuple[Floats, Floats, list[_Found]]:
     """Means, weights, and variances: of every column, or one for all of them."""
 
-    def spread(c: int, block: Block) -> Spread:
+    def spread(c: int, block: Block) -> MeansAndDeviations:
         with np.errstate(all="ignore"):
-            found = spread_of(block)
+            found = means_and_deviations(block)
             ordinary = (found.deviation > 1.0 / SQUARES) & (found.deviation < SQUARES) | found.constant
             if not ordinary.all() and not sp.issparse(block.source):  # all columns in other units: the same bits in any
                 units = np.frexp(np.abs(block.X).max(axis=0))[1]
-                scaled = spread_of(Block(np.ldexp(block.X, -units), None, block.weight, block.start))
+                scaled = means_and_deviations(Block(np.ldexp(block.X, -units), None, block.weight, block.start))
                 high, low, deviation = np.ldexp([scaled.mean_high, scaled.mean_low, scaled.deviation], units)
-                found = Spread(found.weight, high, low, deviation, found.constant)
+                found = MeansAndDeviations(found.weight, high, low, deviation, found.constant)
         if not (np.isfinite(found.mean).all() and np.isfinite(found.deviation).all()):
             rows.refuse_nonfinite()
         return found
 
-    sums: list[Spread] = _by_class(rows, k, spread)
+    sums: list[MeansAndDeviations] = _by_class(rows, k, spread)
     means, weights = np.stack([s.mean for s in sums]), np.array([s.weight for s in sums])
     own, size = np.stack([s.deviation for s in sums]), np.abs(means)
     typical, even = _typical(means, own, weights, rows.precision), np.full(rows.d, 1.0 / rows.d)

@@ -13,7 +13,7 @@ from gramian._core.estimator import estimator
 from gramian._core.random import MAX_SEED, seed_from
 from gramian._core.types import Array, Floats, Ints
 from gramian._core.validation import choice, number
-from gramian.features.spread import spread_of
+from gramian.features.deviations import means_and_deviations
 from gramian.models.meta.base import (
     Labelled,
     MetaClassifier,
@@ -269,7 +269,7 @@ def _deviations(data: Labelled) -> Floats:
         )
     rows = scan(data.X, sample_weight=data.weight)
     rows.refuse_nonfinite()
-    return rows.sum(spread_of).deviation
+    return rows.sum(means_and_deviations).deviation
 
 
 def _perturbed(X: Any, count: int, deviations: Floats, rng: np.random.Generator) -> Any:

@@ -28,7 +28,7 @@ class FoldMoments:
     """
 
     def __init__(self, rows: Rows, plans: list[Plan]) -> None:
-        basis = rows.basis if rows.basis is not None and rows.basis.sound else None
+        basis = rows.basis if rows.basis is not None and rows.basis.well_conditioned else None
         summed = rows if basis is None else basis.rows
         self.splits: list[tuple[Moments, Moments]] = split_sums(summed, block_moments(summed), plans)
         self.weights = fold_weights(plans, rows)

@@ -88,7 +88,7 @@ class FoldPasses:
             return None
         block = rows.collect()
         labels = self.plan.folds.labels(0, rows.n)
-        block = block.take(np.argsort(np.where(labels < 0, len(self.train), labels), kind="stable"))
+        block = block.subset(np.argsort(np.where(labels < 0, len(self.train), labels), kind="stable"))
         ends = np.cumsum([np.count_nonzero(labels == atom) for atom in range(self.train.shape[1])])
         atoms = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         assert block.y is not None
@@ -109,7 +109,7 @@ class FoldPasses:
         for atom in range(self.train.shape[1]):
             index = np.flatnonzero(labels == atom)
             for start in range(0, len(index), size):
-                parts = problem.panels(block.take(index[start : start + size]), whole=True)
+                parts = problem.panels(block.subset(index[start : start + size]), whole=True)
                 found += [(atom, (X if sp.issparse(X) else np.array(X), np.array(y), w)) for X, y, w in parts]
         return found
 

@@ -348,9 +348,9 @@ def splits_of(cv: Any, rows: Rows) -> list[tuple[Ints, Ints]]:
 def taken(rows: Rows, index: Ints) -> Rows:
     """Some of the rows: in memory, or made when they are used as these are."""
     if isinstance(rows, MemoryRows) or rows.basis is not None:
-        return rows.taken(index)  # type: ignore[attr-defined]
+        return rows.subset(index)  # type: ignore[attr-defined]
     block = rows.collect()
     whole = MemoryRows(
         block.X, block.y, block.weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
     )
-    return whole.taken(index)
+    return whole.subset(index)

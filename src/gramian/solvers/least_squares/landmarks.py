@@ -200,7 +200,7 @@ def _conjugate_gradients(
 def _sampled(rows: Rows) -> Moments:
     """The moments of some rows as those of all: with the means, the weight and the target's squares of all."""
     stride = rows.n // (SAMPLE * rows.d)
-    some = moments_of(rows.taken(np.arange(stride // 2, rows.n, stride)))  # type: ignore[attr-defined]
+    some = moments_of(rows.subset(np.arange(stride // 2, rows.n, stride)))  # type: ignore[attr-defined]
     assert rows.basis is not None
     origin = some.mean[some.d :]
 

@@ -84,7 +84,7 @@ def _rows_of(problem: Problem, kinks: Kinks, wanted: Ints, n: int) -> Floats:
         some = rows[(rows >= block.start) & (rows < block.start + len(block))] - block.start
         if not len(some):
             return []
-        found = block.take(some)
+        found = block.subset(some)
         if sp.issparse(found.X):
             found = Block(found.X.tocsr(), found.y, found.weight, found.start)
         return [problem.standard(part).copy() for part, _, _ in problem.panels(found)]

@@ -37,7 +37,7 @@ class SmoothedNewton(Solver):
         """A loss with a kink and a quadratic penalty, rows of which some can be taken."""
         p = problem.parts
         quadratic = p is not None and p.smooth and bool(problem.square.any())
-        return problem.loss.piecewise_linear and quadratic and hasattr(problem.rows, "taken")
+        return problem.loss.piecewise_linear and quadratic and hasattr(problem.rows, "subset")
 
     def init(self, problem: Problem, start: Floats | None) -> State:
         theta = start

@@ -36,7 +36,7 @@ class LandmarkProblem(Problem):
         found = cls.__new__(cls)
         found.__dict__.update(problem.__dict__)
         found.features, found.rows = problem.rows, basis.rows
-        found.R, found.sound = basis.R, basis.sound
+        found.R, found.sound = basis.R, basis.well_conditioned
         found.shift = basis.R.T @ problem.center  # in raw columns
         found.far, found._known = False, []
         return found
@@ -125,7 +125,7 @@ class LandmarkProblem(Problem):
 def part_of(problem: Problem, index: Ints, *, alone: bool = False) -> Problem:
     """The problem on some rows, in the same coordinates; their weights over those of all rows, or of themselves."""
     rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
-    some, columns = rows.taken(index), problem.columns
+    some, columns = rows.subset(index), problem.columns
     if alone:
         weight = some.sum(lambda block: block.total_weight)
         columns = replace(columns, weight=max(weight, 1e-300))

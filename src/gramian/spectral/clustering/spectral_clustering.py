@@ -34,7 +34,7 @@ from gramian.warnings import ConvergenceWarning, warn_user
 
 CUTS = ("normalized", "ratio")
 ASSIGNS = ("kmeans", "rounding")
-MOST = 20  # clusters that "auto" looks for
+MAX_CLUSTERS = 20  # clusters that "auto" looks for
 NOTHING = 1e-15  # times the rows: eigenvalues below are rounding
 
 
@@ -287,7 +287,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             labels = self._joined(components, k, points)
             self.n_iter_ = 0
             return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
-        wanted = min(graph.n, max(MOST, count) + 1) if k is None else k
+        wanted = min(graph.n, max(MAX_CLUSTERS, count) + 1) if k is None else k
         values, U, self.n_iter_ = problem.solve(components, wanted, self.tol)
         which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
         self.solver_ = SolverInfo("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")

@@ -23,7 +23,7 @@ from gramian.spectral.embedding.classical import of_rows, power_of_two
 
 ENGINES = ("auto", "exact", "sklearn", "opentsne")
 STARTS = ("pca", "random")
-MOST_EXACT = 10_000  # rows up to which all pairs are cheaper than a tree
+MAX_EXACT_ROWS = 10_000  # rows up to which all pairs are cheaper than a tree
 SMALL = 1e-4  # spread of the start
 EVERY = 10  # steps of openTSNE between two looks at the clock
 INSTALL = 'engine="opentsne" needs openTSNE, which is not installed: pip install "gramian[embedding]"'
@@ -256,7 +256,7 @@ TSNE.transform = available_if(_maps_new_rows)(TSNE.transform)  # type: ignore[me
 
 def _engine(wanted: str, n: int, r: int, perplexity: float) -> str:
     if wanted == "auto":
-        return "exact" if n <= MOST_EXACT or r > 3 else "sklearn"
+        return "exact" if n <= MAX_EXACT_ROWS or r > 3 else "sklearn"
     if wanted == "opentsne":
         if r > 2:
             raise ValueError(f'n_components is {r}; engine="opentsne" makes maps of at most 2 dimensions.')

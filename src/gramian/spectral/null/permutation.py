@@ -17,10 +17,10 @@ from gramian.spectral.pca.principal_axes import Principal
 if TYPE_CHECKING:
     from gramian.spectral.null.spectrum_test import SpectrumTest
 
-MOST_PERMUTED_CELLS = 200_000  # of a table whose columns are permuted; of larger ones sums of products are normal
-MOST_TABLES = 100
+MAX_PERMUTED_CELLS = 200_000  # of a table whose columns are permuted; of larger ones sums of products are normal
+MAX_TABLES = 100
 EXCEEDANCES = 5  # tables with a larger eigenvalue that end the comparison (Besag and Clifford, 1991)
-MOST_SIMULATED_COLUMNS = 500
+MAX_SIMULATED_COLUMNS = 500
 # Tables, and their standard deviations above them all, that make more needless. Eigenvalues of normal noise have light
 # tails. Those of permuted columns may have heavy ones, of which 5 tables say little (10 % at level 5 %, of Pareto
 # columns); with 30 no law brings the level above 5 %: Σ over j ≥ 4 of (70 choose j)/(100 choose j)/101 is 0.008,
@@ -50,7 +50,7 @@ def against_independence(
     count = min(test.significant, len(found.axes) + 1)  # what the axes that are known can be taken from
     if count == 0:
         return test
-    permuted = isinstance(data, Rows) and not data.weighted and data.n * data.d <= MOST_PERMUTED_CELLS
+    permuted = isinstance(data, Rows) and not data.weighted and data.n * data.d <= MAX_PERMUTED_CELLS
     permuted = permuted and (found.complete or not data.is_sparse)
     if not permuted:
         squares = column_squares(found) if squares is None else squares
@@ -74,12 +74,12 @@ def against_independence(
             return _beside(lambda rng: _permuted_gram(common, noise, rng), value, k, test.level, seed, bounds, enough)
         assert squares is not None
         n = found.weight - 1.0
-        if products is not None and len(squares) + k <= min(MOST_SIMULATED_COLUMNS, n):
+        if products is not None and len(squares) + k <= min(MAX_SIMULATED_COLUMNS, n):
             model = factors_of_products(products, k, n) if k else Factors(np.zeros((len(squares), 0)), squares)
             return _beside(lambda rng: _wishart(model, n, rng), value, k, test.level, seed, bounds, enough)
         left = squares - (found.values[:k, None] * found.axes[:k] ** 2).sum(axis=0)
         left = left[left > 1e-14 * squares.max()]
-        if len(left) <= min(MOST_SIMULATED_COLUMNS, n - k):
+        if len(left) <= min(MAX_SIMULATED_COLUMNS, n - k):
             alone = Factors(np.zeros((len(left), 0)), left)
             return _beside(lambda rng: _wishart(alone, n - k, rng), value, 0, test.level, seed, [], enough)
         return _by_variances(left, n - k, value)
@@ -119,7 +119,7 @@ def _centred(rows: Rows, found: Principal) -> Floats:
 
 def _products(found: Principal) -> Floats | None:
     """Sums of products of the centred columns; None where not all axes are known, or they are many."""
-    if column_squares(found) is None or found.axes.shape[1] > MOST_SIMULATED_COLUMNS:
+    if column_squares(found) is None or found.axes.shape[1] > MAX_SIMULATED_COLUMNS:
         return None
     r = len(found.axes)
     return np.asarray((found.axes.T * found.values[:r]) @ found.axes)
@@ -159,7 +159,7 @@ def _least_p(level: float) -> float:
 
 def _tables(level: float) -> tuple[int, int]:
     """How many tables a value is compared with, and how many larger eigenvalues say that it is noise."""
-    count = min(int(np.ceil(EXCEEDANCES / level)), MOST_TABLES)
+    count = min(int(np.ceil(EXCEEDANCES / level)), MAX_TABLES)
     return count, max(int(level * (count + 1)), 1)
 
 

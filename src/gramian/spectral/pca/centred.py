@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Floats
-from gramian.features.spread import Spread, spread_of
+from gramian.features.deviations import MeansAndDeviations, means_and_deviations
 from gramian.rows import Block, Rows, workspace
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ class CentredRows:
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
         with np.errstate(all="ignore"):
-            spread: Spread = rows.sum(_spread)
-        if not np.isfinite(spread.deviation).all():
+            sums: MeansAndDeviations = rows.sum(_column_deviations)
+        if not np.isfinite(sums.deviation).all():
             rows.refuse_nonfinite()
-        self.mean, self.weight = spread.mean, spread.weight
+        self.mean, self.weight = sums.mean, sums.weight
         precision = 2 * rows.precision * np.abs(self.mean)
-        varies = ~spread.constant & (spread.deviation > precision)
-        top = int(np.frexp(spread.deviation.max(initial=0.0))[1])
+        varies = ~sums.constant & (sums.deviation > precision)
+        top = int(np.frexp(sums.deviation.max(initial=0.0))[1])
         self.exponent = top if abs(top) > 200 else 0
         self.unit = float(np.ldexp(1.0, -self.exponent))
-        self.total = float(((spread.deviation[varies] * self.unit) ** 2).sum() * self.weight)
+        self.total = float(((sums.deviation[varies] * self.unit) ** 2).sum() * self.weight)
         self.varying = int(varies.sum())
         self.n = rows.n
         self.positive = int(rows.sum(lambda block: np.count_nonzero(block.weights)))
@@ -130,13 +130,15 @@ class CentredRows:
         return np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _spread(block: Block) -> Spread:
-    """The spread of a block, some columns at a time: those stay in the cache while they are read again."""
+def _column_deviations(block: Block) -> MeansAndDeviations:
+    """Means and deviations of a block, in panels of columns that stay in the cache while they are read again."""
     n, d = block.X.shape
     width = max(CELLS // max(n, 1), 1)
     with np.errstate(all="ignore"):  # what is not finite shows in the sums
         if sp.issparse(block.X) or width >= d:
-            return spread_of(block)
-        parts = [spread_of(Block(block.X[:, j : j + width], None, block.weight, 0)) for j in range(0, d, width)]
+            return means_and_deviations(block)
+        parts = [
+            means_and_deviations(Block(block.X[:, j : j + width], None, block.weight, 0)) for j in range(0, d, width)
+        ]
     fields = [np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS]
-    return Spread(parts[0].weight, *fields)
+    return MeansAndDeviations(parts[0].weight, *fields)

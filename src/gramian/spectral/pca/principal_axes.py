@@ -19,7 +19,7 @@ from gramian.statistics.qr import block_triangle
 BLIND = 1e-14  # share of the largest eigenvalue below which squares in float64 know nothing of one
 FULL = 1500  # columns up to which all eigenvalues of a covariance are computed
 COMPLETE = 2e10  # operations that all eigenvalues may take without asking for less
-MOST = 2e12  # operations beyond which not all of them are computed
+MAX_OPERATIONS = 2e12  # operations beyond which not all of them are computed
 SPARSE_FULL = 2000  # rows or columns of a sparse table up to which it is turned into sums of products
 COLUMNS = 1024  # columns of a table that are multiplied out at once
 KRYLOV = 1e-9
@@ -310,7 +310,7 @@ def _cheapest(rows: Rows, count: int | None) -> tuple[str, str]:
     method = min(cost, key=lambda name: cost[name])
     if few and cost[method] > COMPLETE and 48.0 * n * d * (count + 10) < cost[method]:  # type: ignore[operator]
         return "krylov", f"{count} axes of {min(n, d)}: products with the rows cost less than all of their products"
-    if cost[method] > MOST:
+    if cost[method] > MAX_OPERATIONS:
         return "krylov", f"all {min(n, d)} eigenvalues would take too long: the first by products with the rows"
     if method == "moments":
         return method, f"{d} columns, {n} rows: one pass for the products of columns"

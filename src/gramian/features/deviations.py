@@ -1,4 +1,4 @@
-"""`Spread`: means and standard deviations of columns, mergeable without cancellation, over- or underflow."""
+"""`MeansAndDeviations` of columns, mergeable without cancellation, over- or underflow."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +11,13 @@ from gramian._core.numerics.float_range import two_sum
 from gramian._core.types import Bools, Floats
 from gramian.rows import Block, workspace
 
-Sums = tuple[Floats, Floats, Floats]  # mean, what its rounding left, standard deviation
+Sums = tuple[Floats, Floats, Floats]  # mean, its rounding error, standard deviation
 
 SAFE = 2.0**-400, 2.0**400  # deviations beyond are computed again, of columns scaled by a power of two
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class MeansAndDeviations:
     """Sum of weights; for every column its mean (in twice the precision), standard deviation, and if it is constant."""
 
     weight: float
@@ -30,7 +30,7 @@ class Spread:
     def mean(self) -> Floats:
         return self.mean_high + self.mean_low
 
-    def __add__(self, other: "Spread") -> "Spread":
+    def __add__(self, other: "MeansAndDeviations") -> "MeansAndDeviations":
         """Chan's merge, in standard deviations: their hypotenuse is in range wherever they are."""
         if other.weight == 0 or self.weight == 0:
             return self if other.weight == 0 else other
@@ -42,36 +42,36 @@ class Spread:
         inside = np.hypot(self.deviation * np.sqrt(1.0 - share), other.deviation * np.sqrt(share))
         between = half * (2.0 * np.sqrt(share * (1.0 - share)))
         constant = self.constant & other.constant & (self.mean_high == other.mean_high)
-        return Spread(weight, mean_high, mean_low, np.hypot(inside, between), constant)
+        return MeansAndDeviations(weight, mean_high, mean_low, np.hypot(inside, between), constant)
 
 
-def spread_of(block: Block) -> Spread:
-    """The spread of one block of finite numbers; rows of weight zero do not count."""
+def means_and_deviations(block: Block) -> MeansAndDeviations:
+    """Means and deviations of one block of finite numbers; rows of weight zero do not count."""
     if block.weight is not None and not block.weight.all():
-        block = block.take(np.flatnonzero(block.weight))
+        block = block.subset(np.flatnonzero(block.weight))
     n, d = block.X.shape
     if n == 0:
-        nothing = np.zeros(d)
-        return Spread(0.0, nothing, nothing, nothing, np.ones(d, dtype=bool))
+        zeros = np.zeros(d)
+        return MeansAndDeviations(0.0, zeros, zeros, zeros, np.ones(d, dtype=bool))
     weight = block.total_weight
     share = block.weights / weight
     if sp.issparse(block.X):
-        return Spread(weight, *_of_sparse(block.X, share))
+        return MeansAndDeviations(weight, *_of_sparse(block.X, share))
     high, low, deviation = _about_a_row(block.X, share)
     constant = np.zeros(d, dtype=bool)
-    odd = np.flatnonzero(~((deviation > SAFE[0]) & (deviation < SAFE[1])))
-    if odd.size:
-        some = block.X[:, odd].astype(np.float64)
-        constant[odd] = (some == some[0]).all(axis=0)
-        exponents = np.frexp(np.abs(some).max(axis=0))[1]
-        sums = _about_a_row(np.ldexp(some, -exponents), share)
-        high[odd], low[odd], deviation[odd] = (np.ldexp(values, exponents) for values in sums)
-    return Spread(weight, high, low, deviation, constant)
+    extreme = np.flatnonzero(~((deviation > SAFE[0]) & (deviation < SAFE[1])))
+    if extreme.size:
+        columns = block.X[:, extreme].astype(np.float64)
+        constant[extreme] = (columns == columns[0]).all(axis=0)
+        exponents = np.frexp(np.abs(columns).max(axis=0))[1]
+        sums = _about_a_row(np.ldexp(columns, -exponents), share)
+        high[extreme], low[extreme], deviation[extreme] = (np.ldexp(values, exponents) for values in sums)
+    return MeansAndDeviations(weight, high, low, deviation, constant)
 
 
 def _about_a_row(X: Any, share: Floats) -> Sums:
     """Shifting by one of the rows costs nothing and bounds cancellation: w₀ |x₀ − mean|² ≤ Σ w (x − mean)²."""
-    Z = workspace("spread", *X.shape)
+    Z = workspace("deviations", *X.shape)
     shift = np.asarray(X[int(share.argmax())], dtype=np.float64)
     with np.errstate(all="ignore"):
         np.subtract(X, shift, out=Z)
