@@ -30,6 +30,17 @@ class MeansAndDeviations:
     def mean(self) -> Floats:
         return self.mean_high + self.mean_low
 
+    @classmethod
+    def side_by_side(cls, parts: list["MeansAndDeviations"]) -> "MeansAndDeviations":
+        """Those of neighbouring panels of columns of the same rows, as one."""
+        return cls(
+            parts[0].weight,
+            np.concatenate([part.mean_high for part in parts]),
+            np.concatenate([part.mean_low for part in parts]),
+            np.concatenate([part.deviation for part in parts]),
+            np.concatenate([part.constant for part in parts]),
+        )
+
     def __add__(self, other: "MeansAndDeviations") -> "MeansAndDeviations":
         """Chan's merge, in standard deviations: their hypotenuse is in range wherever they are."""
         if other.weight == 0 or self.weight == 0:

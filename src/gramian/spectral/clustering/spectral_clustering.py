@@ -29,7 +29,7 @@ from gramian.solvers.kmeans.lloyd import nearest_centers as nearest_center
 from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.clustering.relaxation import Relaxation
-from gramian.spectral.pca.input import finite_numbers, subset
+from gramian.spectral.pca.input import finite_numbers, is_array, subset
 from gramian.warnings import ConvergenceWarning, warn_user
 
 CUTS = ("normalized", "ratio")
@@ -137,7 +137,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k = self._check()
         points, weight = self._read(X, sample_weight)
-        n_all = points.shape[0] if hasattr(points, "shape") else len(points)
+        n_all = points.shape[0] if is_array(points) else len(points)
         self._counted = np.arange(n_all) if weight is None else np.flatnonzero(weight)
         weight = weights_or_ones(weight, n_all)
         n = len(self._counted)
@@ -161,7 +161,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             labels, self._rotation = turned, R
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
-        table = None if self._is_precomputed() or not hasattr(points, "shape") else subset(points, self._counted)
+        table = None if self._is_precomputed() or not is_array(points) else subset(points, self._counted)
         if n == n_all and not self._is_precomputed():  # points of a precomputed matrix are known by their index
             labels = self._known.together(labels, graph.weight)
         labels, self._order = numbered(labels, graph.weight, table)
@@ -190,6 +190,10 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
                 self.labels_ = self._known.together(self.labels_, weight)
             self._scores[rest] = self._scored(subset(points, rest))
         return self
+
+    def _new_points(self, X: Any) -> Any:
+        """New rows of numbers with the columns of the fit, or other points as they are."""
+        return finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
 
     def _comparable(self, points: Any) -> Any:
         """Points in the form by which `KnownRows` recognises them."""
@@ -347,7 +351,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         With `kernel=Precomputed()` rows of X are affinities to the rows of the fit.
         """
         check_is_fitted(self)
-        points = finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
+        points = self._new_points(X)
         place = self._known.find(self._comparable(points))
         labels = self.labels_[place]
         if (new := np.flatnonzero(place < 0)).size:
@@ -359,7 +363,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
         farthest of them. A row of the fit has no affinity to itself, and is no neighbour of its own."""
         check_is_fitted(self)
-        return self._scored(finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X)
+        return self._scored(self._new_points(X))
 
     def _scored(self, points: Any) -> Floats:
         place = self._known.find(self._comparable(points))

@@ -13,6 +13,7 @@ from gramian._core.types import Floats
 from gramian.features.base import read
 from gramian.rows import Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.spectral.signs import column_signs
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
@@ -74,12 +75,3 @@ def along_principal_axes(Y: Floats, weight: Floats) -> Floats:
 def with_fixed_signs(Y: Floats) -> Floats:
     """The same columns with signs such that the entry farthest from zero is positive."""
     return Y * column_signs(Y)
-
-
-def column_signs(Y: Floats) -> Floats:
-    """+1 or −1 for each column, by its entry farthest from zero; the first of several."""
-    if not len(Y):
-        return np.ones(Y.shape[1])
-    size = np.abs(Y)
-    first = (size >= size.max(axis=0) * (1 - 1e-9)).argmax(axis=0)
-    return np.where(Y[first, np.arange(Y.shape[1])] < 0, -1.0, 1.0)

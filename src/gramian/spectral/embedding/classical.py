@@ -10,7 +10,7 @@ from gramian._core.types import Floats
 from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
 from gramian.solvers.eigen import eigen, matrix_times
-from gramian.spectral.embedding.base import column_signs
+from gramian.spectral.signs import column_signs
 
 TOLERANCE = 1e-12  # residual of eigenvectors, relative to the largest eigenvalue
 ROUGH = 1e-7  # that of the smallest eigenvalue, whose error is its square

@@ -124,8 +124,7 @@ class MDS(Embedding):
             refuse_too_large(4 * 8.0 * n * n, f"distances of {n} rows", 'method="classical" of rows needs none.')
         self._coordinates: Coordinates | None = None
         for name in ("eigenvalues_", "least_eigenvalue_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         with single_threaded_blas():
             if method == "classical":
                 return self._fit_classical(values, row_weight, r, kind)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 FAR = 100.0  # distance of the mean from zero, in deviations, from which rows are centred before they are multiplied
 CELLS = 2**17  # numbers whose means and deviations are computed together
-FIELDS = ("mean_high", "mean_low", "deviation", "constant")
 CHECKED = 32  # axes whose residual is computed
 
 
@@ -140,5 +139,4 @@ def _column_deviations(block: Block) -> MeansAndDeviations:
         parts = [
             means_and_deviations(Block(block.X[:, j : j + width], None, block.weight, 0)) for j in range(0, d, width)
         ]
-    fields = [np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS]
-    return MeansAndDeviations(parts[0].weight, *fields)
+    return MeansAndDeviations.side_by_side(parts)

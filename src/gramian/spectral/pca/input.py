@@ -1,16 +1,50 @@
 """What a spectral fit reads: rows without their target, or sums of them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Ints
+from gramian._core.validation import is_integer
 from gramian.features.base import read
 from gramian.kernels.points import vectors
 from gramian.rows import MemoryRows, Rows
 from gramian.rows.feature_names import remember_columns
 from gramian.statistics import Moments, Triangle
+
+
+@dataclass(frozen=True)
+class RequestedComponents:
+    """The parameter n_components: a number of components, a share of the variance, "auto", or else all.
+
+    >>> RequestedComponents.of(0.9)
+    RequestedComponents(count=None, share=0.9, automatic=False)
+    """
+
+    count: int | None = None
+    share: float | None = None
+    automatic: bool = False
+
+    @property
+    def all(self) -> bool:
+        return self.count is None and self.share is None and not self.automatic
+
+    @classmethod
+    def of(cls, value: Any) -> "RequestedComponents":
+        if value is None:
+            return cls()
+        if isinstance(value, str) and value == "auto":
+            return cls(automatic=True)
+        if is_integer(value) and value >= 1:
+            return cls(count=int(value))
+        if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
+            return cls(share=float(value))
+        raise ValueError(
+            f'n_components is {value!r}; it must be "auto", a whole number of at least 1, a share of the variance '
+            "between 0 and 1, or None for all."
+        )
 
 
 def sums_or_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows | Moments | Triangle:
@@ -40,4 +74,9 @@ def finite_numbers(rows: Rows) -> Any:
 
 def subset(points: Any, index: Ints) -> Any:
     """The points at these places of an array or a list."""
-    return points[index] if hasattr(points, "shape") else [points[i] for i in index]
+    return points[index] if is_array(points) else [points[i] for i in index]
+
+
+def is_array(points: Any) -> bool:
+    """Whether points are the rows of an array or sparse matrix; other points are in lists."""
+    return hasattr(points, "shape")

@@ -20,14 +20,15 @@ from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
 from gramian.spectral.null.spectrum_test import scrambled
+from gramian.spectral.pca.input import RequestedComponents
 from gramian.spectral.pca.preimage import PreImage
-from gramian.spectral.pca.principal_axes import principal
+from gramian.spectral.pca.principal_axes import SIGN_TOLERANCE, TOLERANCE, principal
+from gramian.spectral.signs import column_signs
 
 DENSE = 1200  # points up to which all eigenvalues are computed
 SHARE = 0.05  # of the eigenvalues, up to which products with the matrix are the quicker way
 FIRST = 20  # components that are looked at first where all are too many
 SCRAMBLES = 3
-TOLERANCE = 1e-8
 
 
 @dataclass(eq=False)
@@ -102,12 +103,12 @@ def read_points(model: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
         validate_data(model, X, skip_check_array=True, reset=reset)
         if reset:
             model.n_features_in_ = vectors(X).d
-    elif reset and hasattr(model, "n_features_in_"):
-        del model.n_features_in_
+    elif reset:
+        model.__dict__.pop("n_features_in_", None)
     return kernel.points(X)
 
 
-def kernel_axes(model: Any, X: Any, wanted: Any, sample_weight: Any) -> KernelAxes:
+def kernel_axes(model: Any, X: Any, wanted: RequestedComponents, sample_weight: Any) -> KernelAxes:
     """Fit: `wanted` as in `PCA`."""
     weight = None
     if isinstance(X, Rows):
@@ -126,9 +127,9 @@ def kernel_axes(model: Any, X: Any, wanted: Any, sample_weight: Any) -> KernelAx
         points, weight = alone(points[used]), weight[used]
         inputs = None if inputs is None else Vectors(inputs.X[used])
     n = len(points)
-    if isinstance(wanted, int) and wanted > n:
-        raise ValueError(f"n_components is {wanted}, and {n} rows have at most {n} components.")
-    if wanted == "auto" and inputs is None:
+    if wanted.count is not None and wanted.count > n:
+        raise ValueError(f"n_components is {wanted.count}, but {n} rows have at most {n} components.")
+    if wanted.automatic and inputs is None:
         raise ValueError(
             f'n_components="auto" compares the points with scrambled columns, and those of {kernel!r} have none: give '
             "a number, or a share of the variance such as 0.9."
@@ -180,19 +181,19 @@ def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
 
 
 def _by_matrix(
-    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: Any
+    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: RequestedComponents
 ) -> KernelAxes:
     n = len(points)
     seed = int(generator_from(model.random_state).integers(MAX_SEED))
     centred = _Centred(kernel.matrix(points), weight)
-    count = wanted if isinstance(wanted, int) else n if wanted is None else FIRST
+    count = n if wanted.all else wanted.count or FIRST
     while True:
         pairs = _largest(centred, min(count, n), seed)
         chosen: int | None = count
-        if isinstance(wanted, float):
-            sufficient = np.cumsum(np.maximum(pairs.values, 0.0)) >= wanted * centred.total * (1.0 - 1e-12)
+        if wanted.share is not None:
+            sufficient = np.cumsum(np.maximum(pairs.values, 0.0)) >= wanted.share * centred.total * (1.0 - 1e-12)
             chosen = int(sufficient.argmax()) + 1 if sufficient.any() else None
-        elif wanted == "auto":
+        elif wanted.automatic:
             chosen = _above_permuted(kernel, inputs, weight, pairs, seed)
         if chosen is not None or count >= n:
             break
@@ -207,7 +208,7 @@ def _by_matrix(
     scaled_vectors = centred.root * U * np.where(nonzero, 1.0 / np.sqrt(np.where(nonzero, values, 1.0)), 0.0)
     dual = scaled_vectors - centred.share[:, None] * scaled_vectors.sum(axis=0)
     offset = centred.side @ dual
-    sign = _signs(scaled_vectors)
+    sign = column_signs(scaled_vectors, SIGN_TOLERANCE)
     name = "block Krylov" if pairs.products else "LAPACK"
     reason = (
         f"{count} of {n} eigenvectors: products with the matrix, {pairs.products} columns"
@@ -231,7 +232,13 @@ def _by_matrix(
 
 
 def _by_landmarks(
-    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: Any, rank: int
+    model: Any,
+    kernel: Kernel,
+    points: Any,
+    inputs: Vectors | None,
+    weight: Floats | None,
+    wanted: RequestedComponents,
+    rank: int,
 ) -> KernelAxes:
     """From the rows of a factor K ≈ F Fᵀ: an ordinary table."""
     n = len(points)
@@ -247,15 +254,18 @@ def _by_landmarks(
     with single_threaded_blas():
         axes_of_rows = principal(rows, None, "moments", seed)
     rank_bound = axes_of_rows.most
-    if isinstance(wanted, int):
-        if wanted > rows.d:
-            raise ValueError(f"n_components is {wanted}, and {rows.d} landmarks have at most {rows.d} components.")
-        count = wanted
-    elif isinstance(wanted, float):
+    if wanted.count is not None:
+        if wanted.count > rows.d:
+            raise ValueError(
+                f"n_components is {wanted.count}, but {rows.d} landmarks have at most {rows.d} components."
+            )
+        count = wanted.count
+    elif wanted.share is not None:
         count = (
-            int((np.cumsum(axes_of_rows.values[:rank_bound]) < wanted * axes_of_rows.total * (1.0 - 1e-12)).sum()) + 1
+            int((np.cumsum(axes_of_rows.values[:rank_bound]) < wanted.share * axes_of_rows.total * (1.0 - 1e-12)).sum())
+            + 1
         )
-    elif wanted == "auto":
+    elif wanted.automatic:
         assert inputs is not None
         null = np.zeros(rank_bound)
         for k in range(SCRAMBLES):
@@ -310,12 +320,6 @@ def _above_permuted(
 
 def _leading(above: Bools) -> int:
     return len(above) if above.all() else int(above.argmin())
-
-
-def _signs(a: Floats) -> Floats:
-    size = np.abs(a)
-    where = (size >= (1.0 - 1e-6) * size.max(axis=0)).argmax(axis=0)
-    return np.where(a[where, np.arange(a.shape[1])] < 0, -1.0, 1.0)
 
 
 def _certificate(value: float, values: Floats, rank: int, count: int, through: str, note: str) -> Certificate:

@@ -13,12 +13,10 @@ from gramian._core.types import Floats
 from gramian._core.validation import whole
 from gramian.features.base import read
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.solvers.certificate import SolverInfo
 from gramian.spectral.pca.input import sums_or_rows
 from gramian.spectral.pca.principal_axes import completed, principal, signed
 from gramian.spectral.pca.projection import coordinates, nearest
-
-TOLERANCE = 1e-8
 
 
 @estimator
@@ -71,40 +69,32 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         data = sums_or_rows(self, X, sample_weight)
         d = data.d
         if count > d:
-            raise ValueError(f"n_components is {count}, and there are {d} columns: at most {d} directions.")
+            raise ValueError(f"n_components is {count}, but X has {d} columns and so at most {d} directions.")
         # Few rows satisfy many equations exactly: only the products of columns have all of these directions.
-        few = isinstance(data, Rows) and data.n <= d
-        found = principal(data, d, "moments" if few else "auto", 0)
-        rank = found.rank
-        exact = d - rank
-        values = np.concatenate([found.values, np.zeros(d)])[:d]
+        wide = isinstance(data, Rows) and data.n <= d
+        axes = principal(data, d, "moments" if wide else "auto", 0)
+        rank = axes.rank
+        n_exact = d - rank
+        values = np.concatenate([axes.values, np.zeros(d)])[:d]
         values[rank:] = 0.0
         order = np.arange(d - 1, d - 1 - count, -1)
-        free = completed(found.axes[:rank], rank + min(exact, count))[rank:]
-        bound = found.axes[order[exact:]] if exact < count else found.axes[:0]
-        self.components_ = np.ascontiguousarray(signed(np.vstack([free, bound])))
-        self.mean_ = found.mean
+        null_directions = completed(axes.axes[:rank], rank + min(n_exact, count))[rank:]
+        least_directions = axes.axes[order[n_exact:]] if n_exact < count else axes.axes[:0]
+        self.components_ = np.ascontiguousarray(signed(np.vstack([null_directions, least_directions])))
+        self.mean_ = axes.mean
         self.offsets_ = self.components_ @ self.mean_
         with np.errstate(over="ignore", under="ignore"):
-            self.variances_ = np.ldexp(values[order], 2 * found.exponent) / found.weight
+            self.variances_ = np.ldexp(values[order], 2 * axes.exponent) / axes.weight
         self.objective_ = float(self.variances_.sum())
         self.n_components_ = count
         note = ""
-        if exact > count:
-            note = f"All rows satisfy {exact} such equations: these are {count} of them, not the only ones."
+        if n_exact > count:
+            note = f"All rows satisfy {n_exact} such equations: these are {count} of them, not the only ones."
         if not np.isfinite(self.objective_):
-            note = f"{note} The variances are beyond the range of numbers; the equations are right.".strip()
-        self.certificate_ = Certificate(
-            kind="eigen-residual",
-            value=found.residual,
-            tolerance=TOLERANCE,
-            holds=found.residual <= TOLERANCE,
-            rank=rank,
-            condition=float(np.sqrt(values[0] / values[max(rank, 1) - 1])) if rank else 1.0,
-            through=found.through,
-            note=note,
-        )
-        self.solver_ = SolverInfo("SVD" if found.through == "triangle" else found.through, found.reason)
+            note = f"{note} The variances are beyond the range of float64; the equations are valid.".strip()
+        condition = float(np.sqrt(values[0] / values[max(rank, 1) - 1])) if rank else 1.0
+        self.certificate_ = axes.certificate(condition, note)
+        self.solver_ = SolverInfo("SVD" if axes.through == "triangle" else axes.through, axes.reason)
         return self
 
     def transform(self, X: Any) -> Any:

@@ -14,15 +14,15 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
-from gramian._core.validation import choice, flag, is_integer, number
+from gramian._core.validation import choice, flag, number
 from gramian.features.base import is_moments, read
 from gramian.kernels.input import is_matrix
 from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
-from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.solvers.certificate import SolverInfo
 from gramian.spectral.null.permutation import against_independence, column_squares
 from gramian.spectral.null.spectrum_test import SpectrumTest, null_of
-from gramian.spectral.pca.input import sums_or_rows
+from gramian.spectral.pca.input import RequestedComponents, sums_or_rows
 from gramian.spectral.pca.kernel_pca import KernelAxes, kernel_axes
 from gramian.spectral.pca.number_of_components import by_holding_out, by_likelihood, by_share
 from gramian.spectral.pca.principal_axes import Principal, principal
@@ -31,7 +31,6 @@ from gramian.spectral.pca.projection import coordinates, error_of, points_at
 
 SOLVERS = ("auto", "moments", "dual", "svd", "krylov")
 CRITERIA = ("edge", "likelihood", "bcv")
-TOLERANCE = 1e-8
 FIRST = 50  # components that are looked at first where all are too many
 NAMES = {"rows": "block Krylov", "dual": "dual", "svd": "SVD", "triangle": "SVD", "moments": "moments"}
 
@@ -123,7 +122,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         flag("whiten", self.whiten)
         criterion = choice("criterion", self.criterion, CRITERIA)
         solver = choice("solver", self.solver, SOLVERS)
-        wanted = _wanted(self.n_components)
+        wanted = RequestedComponents.of(self.n_components)
         ddof = number("ddof", self.ddof, low=0.0)
         for name in ("null_", "components_", "mean_", "noise_variance_", "kernel_", "dual_coef_", "bcv_errors_"):
             self.__dict__.pop(name, None)
@@ -155,17 +154,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self._set_certificate(axes, count)
         return self
 
-    def _spectrum(self, data: Any, wanted: Any, criterion: str, solver: str, seed: int) -> tuple[Principal, int]:
+    def _spectrum(
+        self, data: Any, wanted: RequestedComponents, criterion: str, solver: str, seed: int
+    ) -> tuple[Principal, int]:
         most = min(data.n, data.d)
-        if isinstance(wanted, int):
-            if wanted > most:
+        if wanted.count is not None:
+            if wanted.count > most:
                 raise ValueError(
-                    f"n_components is {wanted}, and {data.n} rows × {data.d} columns have at most {most} components."
+                    f"n_components is {wanted.count}, but {data.n} rows × {data.d} columns have at most {most} "
+                    "components."
                 )
-            return principal(data, wanted, solver, seed), wanted
-        if wanted is None:
+            return principal(data, wanted.count, solver, seed), wanted.count
+        if wanted.all:
             return principal(data, most, solver, seed), most
-        if criterion == "bcv" and wanted == "auto" and not isinstance(data, Rows):
+        if criterion == "bcv" and wanted.automatic and not isinstance(data, Rows):
             raise ValueError(
                 "criterion='bcv' needs the rows, but X holds only their sums: give the rows, or criterion='edge'."
             )
@@ -177,10 +179,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
                 return axes, max(min(chosen, most), 1)
             count *= 4
 
-    def _chosen(self, axes: Principal, wanted: Any, criterion: str, data: Any, seed: int) -> int | None:
+    def _chosen(self, axes: Principal, wanted: RequestedComponents, criterion: str, data: Any, seed: int) -> int | None:
         """The number of components by the spectrum; None where more eigenvalues are needed."""
-        if isinstance(wanted, float):
-            return by_share(axes, wanted)
+        if wanted.share is not None:
+            return by_share(axes, wanted.share)
         if criterion == "likelihood":
             return by_likelihood(axes)
         if criterion == "bcv":
@@ -211,19 +213,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             notes.append("No component is more than noise or independent columns have; one is kept.")
         values = axes.values[:count][: max(rank, 1)]
         condition = float(np.sqrt(values[0] / values[-1])) if len(values) and values[-1] > 0 else 1.0
-        self.certificate_ = Certificate(
-            kind="eigen-residual",
-            value=axes.residual,
-            tolerance=TOLERANCE,
-            holds=axes.residual <= TOLERANCE,
-            rank=rank,
-            condition=condition,
-            through=axes.through,
-            note=" ".join(notes),
-        )
+        self.certificate_ = axes.certificate(condition, " ".join(notes))
         self.solver_ = SolverInfo(NAMES[axes.through], axes.reason)
 
-    def _fit_kernel(self, X: Any, wanted: Any, sample_weight: Any, ddof: float) -> Self:
+    def _fit_kernel(self, X: Any, wanted: RequestedComponents, sample_weight: Any, ddof: float) -> Self:
         if is_moments(X):
             raise ValueError("A kernel needs the rows, but Moments hold only their sums: give the data.")
         axes = kernel_axes(self, X, wanted, sample_weight)
@@ -368,20 +361,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         tags.input_tags.pairwise = is_matrix(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if self.kernel is None else ["float64"]
         return tags
-
-
-def _wanted(value: Any) -> Any:
-    """The parameter n_components: a whole number, a share of the variance, None for all, or "auto"."""
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return value
-    if is_integer(value) and value >= 1:
-        return int(value)
-    if isinstance(value, float | np.floating) and 0.0 < value < 1.0:
-        return float(value)
-    raise ValueError(
-        f'n_components is {value!r}; it must be "auto", a whole number of at least 1, a share of the variance between '
-        "0 and 1, or None for all."
-    )
 
 
 def _divisor(weight: float, ddof: float) -> float:

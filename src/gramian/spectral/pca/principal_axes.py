@@ -10,8 +10,10 @@ import scipy.sparse as sp
 from gramian._core.types import Floats
 from gramian.rows import Rows, single_threaded_blas, workspace
 from gramian.rows.reduce import tree_sum
+from gramian.solvers.certificate import Certificate
 from gramian.solvers.eigen import EPS, eigen, krylov
 from gramian.spectral.pca.centred import CentredRows
+from gramian.spectral.signs import column_signs
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import moments_of
 from gramian.statistics.qr import block_triangle
@@ -23,6 +25,8 @@ MAX_OPERATIONS = 2e12  # operations beyond which not all of them are computed
 SPARSE_FULL = 2000  # rows or columns of a sparse table up to which it is turned into sums of products
 COLUMNS = 1024  # columns of a table that are multiplied out at once
 KRYLOV = 1e-9
+TOLERANCE = 1e-8  # residual of eigenvectors, relative to the largest eigenvalue
+SIGN_TOLERANCE = 1e-6  # entries as large up to this share count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,13 @@ class Principal:
         floor = max(self.n, self.d) * EPS * (1.0 if self.through in ("moments", "dual") else EPS * max(self.n, self.d))
         return min(int((self.values > floor * top).sum()), self.most)
 
+    def certificate(self, condition: float, note: str) -> Certificate:
+        """The certificate of these eigenvectors."""
+        return Certificate(
+            "eigen-residual", self.residual, TOLERANCE, self.residual <= TOLERANCE, self.rank, condition, self.through,
+            note=note,
+        )  # fmt: skip
+
     def blind(self, count: int) -> bool:
         """Whether one of the first `count` eigenvalues is too small for sums of squares to tell."""
         wanted = self.values[: min(count, self.most)]
@@ -116,9 +127,7 @@ def completed(axes: Floats, count: int) -> Floats:
 
 def signed(axes: Floats) -> Floats:
     """Rows with signs that make their largest entry positive; of entries equal up to rounding, the first."""
-    size = np.abs(axes)
-    where = (size >= (1.0 - 1e-6) * size.max(axis=1, keepdims=True)).argmax(axis=1)
-    return axes * np.where(axes[np.arange(len(axes)), where] < 0, -1.0, 1.0)[:, None]
+    return axes * column_signs(axes.T, SIGN_TOLERANCE)[:, None]
 
 
 def of_moments(sums: Moments, count: int | None, reason: str) -> Principal:
