@@ -120,7 +120,7 @@ def piecewise_linear(problem):
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
     quadratic = parts.smooth and not linear
-    if rows.basis is not None and quadratic and hasattr(rows, "taken"):
+    if rows.basis is not None and quadratic and hasattr(rows, "subset"):
         return (
             ("ActiveRowsInteriorPoint",),
             f"{name} has a kink, and a pass makes {problem.d} features anew: they are kept of rows near it",

@@ -79,11 +79,7 @@ def rows_of(shape, targets, weighted):
 
 def strategy_of(search):
     """The letter of the strategy that a search takes."""
-    if search.loo:
-        approximate = not search._few() and all(map(search._approximable, search.problems))
-        return LETTERS["ApproximateLeaveOneOut" if approximate else "Refits"]
-    together = search._together(0, search.problems[0])
-    return LETTERS["Refits" if together is None else type(together).__name__]
+    return LETTERS[search.strategy.__name__]
 
 
 def letters_of(loss, penalty, shape):
@@ -99,7 +95,7 @@ def letters_of(loss, penalty, shape):
         return strategy_of(AlphaSearch(problem.rows, [lambda rows: problem], cv, **options))
 
     folds = "".join(search(3, solver=solver) for solver in SOLVERS)
-    return folds + search("loo") + search("loo", weighted=True) + search(3, roughly=True)
+    return folds + search("loo") + search("loo", weighted=True) + search(3, comparison=True)
 
 
 def name_of(part):

@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 
 import gramian as gm
 from gramian.selection.cv.fold_small import SmallPath
-from gramian.selection.cv.regularization import AlphaSearch
+from gramian.selection.cv.regularization import Refits
 
 
 def derivatives(loss, y, f):
@@ -63,7 +63,7 @@ def test_scores_are_those_of_exact_optima(kind):
         w = rng.integers(0, 3, len(y)).astype(float)
     alphas, cv = np.geomspace(1.0, 1e-5, 12), gm.selection.KFold(5)
     model = gm.Regressor("poisson", "l2") if loss == "poisson" else gm.LogisticRegression()
-    with mock.patch.object(AlphaSearch, "_path", side_effect=AssertionError):
+    with mock.patch.object(Refits, "_path", side_effect=AssertionError):
         found = model.set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w).scores_.folds
     y, w = np.asarray(y, dtype=float), np.ones(len(y)) if w is None else w
     expected = np.empty_like(found)
@@ -116,7 +116,7 @@ def test_scores_of_huber_with_zeros_are_those_of_separate_fits(kind, penalty):
     w = rng.integers(0, 3, 310).astype(float) if kind == "weights" else np.ones(310)
     cv, alphas = gm.selection.KFold(4), np.geomspace(0.5, 5e-4, 6)
     model = gm.Regressor(gm.losses.Huber(1.1), penalty, fit_intercept=kind != "no intercept")
-    with mock.patch.object(AlphaSearch, "_path", side_effect=AssertionError):
+    with mock.patch.object(Refits, "_path", side_effect=AssertionError):
         found = clone(model).set_params(alphas=alphas, cv=cv).fit(X, y, sample_weight=w).scores_.folds
     for k, (train, test) in enumerate(cv.split(X)):
         for a, alpha in enumerate(alphas):

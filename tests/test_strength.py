@@ -17,7 +17,8 @@ from gramian.objective import losses as L
 from gramian.objective import penalties as P
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.selection.cv.regularization import AlphaSearch
+from gramian.selection.cv.regularization import Refits
+from gramian.selection.cv.strategy import FoldTask
 
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
 
@@ -72,7 +73,7 @@ def by_hand(model, X, y, alphas, splits, w=None):
 
 def forbidden_refits():
     """A search that fits a fold by itself fails."""
-    return mock.patch.object(AlphaSearch, "_path", side_effect=AssertionError)
+    return mock.patch.object(Refits, "_path", side_effect=AssertionError)
 
 
 def splits_of(cv, X, y):
@@ -566,8 +567,8 @@ def test_scores_of_kinks_on_larger_tables(kind):
 def test_few_folds_with_a_kink_are_fitted_alone(monkeypatch):
     """Newton's method from the model of all rows ends at nearly every alpha and fold."""
     X, y = load_breast_cancer(return_X_y=True)
-    alone, count = AlphaSearch._alone, []
-    monkeypatch.setattr(AlphaSearch, "_alone", lambda *args: (count.append(1), alone(*args))[1])
+    alone, count = FoldTask.fit_subset, []
+    monkeypatch.setattr(FoldTask, "fit_subset", lambda *args: (count.append(1), alone(*args))[1])
     gm.SVC(alphas=np.geomspace(1, 1e-5, 12)).fit(X, y)
     assert len(count) <= 4
 

@@ -254,13 +254,11 @@ def test_classes_that_overlap_have_no_hard_margin():
 @pytest.mark.parametrize(("d", "duplicates"), [(2, False), (8, False), (60, False), (3, True)])
 def test_alpha_of_separable_classes_is_chosen_with_the_hard_margin_of_every_fold(d, duplicates, monkeypatch):
     """Rounding is no obstacle where alpha is tiny: no model needs a fit of its own."""
-    from gramian.selection.cv.fold_piecewise import FoldKink
+    from gramian.selection.cv.strategy import FoldTask
 
-    fits, plain = [], FoldKink.__init__
+    fits, plain = [], FoldTask.fit_subset
     monkeypatch.setattr(
-        FoldKink,
-        "__init__",
-        lambda self, a, b, refit: plain(self, a, b, lambda index, alpha: (fits.append(alpha), refit(index, alpha))[1]),
+        FoldTask, "fit_subset", lambda self, index, alpha: (fits.append(alpha), plain(self, index, alpha))[1]
     )
     X, y = separable(7, n=150, d=d)
     if duplicates:

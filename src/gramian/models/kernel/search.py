@@ -81,7 +81,7 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, 
     Models that choose nothing are judged by the share of rows that they get wrong in five folds.
     """
     trial = clone(model)
-    trial._judged = True
+    trial._comparison = True
     own = trial.get_params(deep=False)
     if "alphas" in own:
         given = [own["alpha"]] if not isinstance(own["alpha"], str) else own["alphas"]

@@ -27,8 +27,9 @@ from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.cv.leave_one_out import dense_enough, loo_predictions, softened, some_without_each
-from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of, taken
+from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of
 from gramian.selection.cv.scores import Scores
+from gramian.selection.cv.splits import subset
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solve import Fit, fit_problem
 
@@ -94,7 +95,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     coef_: Floats
     intercept_: Floats
-    _judged: bool = False  # whether its scores are all that is asked for
+    _comparison: bool = False  # whether its scores are all that is asked for
 
     def _parts(self) -> tuple[Loss, Any]:
         """The loss and the penalty."""
@@ -124,7 +125,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
             alpha, starts = self._choose(rows, problem_factories, problems[0], given)
-            if self._judged:
+            if self._comparison:
                 return self
         self.alpha_ = alpha or 0.0
         fits = [
@@ -165,10 +166,10 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             count = KINK_GRID
         alphas = grid(problem, count) if count else given
         search = AlphaSearch(
-            rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, roughly=self._judged
+            rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, comparison=self._comparison
         )
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
-        if not self._judged:
+        if not self._comparison:
             coefs, intercepts = search.path(self.scores_.alphas)
             self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
         alpha = float(self.scores_.alphas[self.scores_.chosen])
@@ -226,7 +227,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         if self._dear(rows, fits):
             index = np.arange(0, rows.n, rows.n // CALIBRATED)
             f = np.hstack([some_without_each(fit.problem, fit.theta, index) for fit in fits])
-            rows = taken(rows, index)
+            rows = subset(rows, index)
         else:
             f = self._left_out(rows, problem_factories, fits)
         block = rows.collect()
@@ -260,7 +261,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     def _refitted(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Floats:
         found = np.zeros((rows.n, len(self._feature_coef)))
         for train, test in splits_of(5, rows):
-            some, rest = taken(rows, train), taken(rows, test)
+            some, rest = subset(rows, train), subset(rows, test)
             seen = class_weights(some)[0]
             column = 0
             for reading, fit in zip(problem_factories, fits, strict=True):

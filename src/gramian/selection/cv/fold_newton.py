@@ -1,11 +1,14 @@
 """Exact cross-validation of smooth problems: the model of all rows and of every training part, in the same passes."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from gramian._core.types import Bools, Floats
 from gramian.objective.problem import Problem
 from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
 from gramian.selection.cv.fold_small import SmallPath, is_small
+from gramian.selection.cv.leave_one_out import has_dense_hessian
 from gramian.selection.cv.scores import mean_and_error
 from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
@@ -38,8 +41,13 @@ class FoldNewton(FoldSearch):
     small tables, where a pass costs little beside the factors of Hessians, every part gets its own.
     """
 
-    tol: float = 1e-6
-    settled: float = SETTLED
+    solvers = ("auto", "newton")
+    tol: ClassVar[float] = 1e-6
+    settled: ClassVar[float] = SETTLED
+
+    @staticmethod
+    def _supports(problem: Problem, plans: list[Plan]) -> bool:
+        return problem.m == 1 and has_dense_hessian(problem)
 
     def begun(self, plan: Plan) -> FoldPath:
         problem = LandmarkProblem.of(self.problem)
@@ -52,6 +60,7 @@ class FoldNewton(FoldSearch):
 class RoughFoldNewton(FoldNewton):
     """Scores to about four digits, to be compared with those of other kernels, as far as the best alpha."""
 
+    comparison_only = True
     tol = 1e-12
     settled = ROUGHLY
 

@@ -1,6 +1,6 @@
 """Passes that serve all folds: sums over atoms of rows, for the model of all rows and that of every training part."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from gramian.objective.problem import Problem
 from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategy import FoldTask, SharedFolds
 
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept, in the order of its folds
 MOST_SMALL = 2**17  # numbers of a table, or of its predictions, worked on whole
@@ -269,12 +270,11 @@ class FoldPath(Protocol):
         """The validation losses of the optima at alpha; None where a part does not converge."""
 
 
-class FoldSearch(ABC):
+class FoldSearch(SharedFolds):
     """Validation losses over a path of alphas, all training parts of a plan in the same passes."""
 
-    def __init__(self, problem: Problem, plans: list[Plan]) -> None:
-        self.problem, self.plans = problem, plans
-        self.path: dict[float, Floats] = {}  # θ of all rows at each alpha
+    def __init__(self, task: FoldTask) -> None:
+        super().__init__(task)
         self.searches: dict[int, FoldPath] = {}
 
     @abstractmethod

@@ -1,20 +1,19 @@
 """Cross-validation of losses with a kink: Newton's method on a kink made round, along alpha and from fold to fold."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
 from gramian.selection.cv.fold_passes import foretold
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
 from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDED, smoothed_newton
-from gramian.solvers.solve import Fit
 
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept
 MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
@@ -24,24 +23,25 @@ TOL = 1e-9  # gap over the objective
 LOOSE, NOTHING = 1e-4, 1e-9  # a change of the intercept, over the mean distance from the kink; a slope that is none
 
 
-def kinks_shared(problem: Problem) -> bool:
-    """Whether it is one output with a kink and a quadratic penalty, on dense rows in memory with not many columns."""
-    rows, parts = problem.rows, problem.parts
-    dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
-    quadratic = parts is not None and parts.smooth and parts.square.ndim == 1 and bool(parts.square.any())
-    few = problem.p <= MOST_COLUMNS and rows.n * problem.p <= MOST_CELLS
-    return isinstance(problem.loss, PiecewiseLinear) and problem.m == 1 and dense and quadratic and few
-
-
-class FoldKink:
+class FoldKink(SharedFolds):
     """The models of all rows and of every training part, each from alpha to alpha where the last ended.
 
     The model of all rows comes first, along its path. Those of the parts start there, at the distance that earlier
     alphas have shown.
     """
 
-    def __init__(self, problem: Problem, plans: list[Plan], refit: Callable[[Ints, float], Fit]) -> None:
-        self.problem, self.plans, self.refit = problem, plans, refit
+    @staticmethod
+    def _supports(problem: Problem, plans: list[Plan]) -> bool:
+        """Whether it is one output with a breakpoint and a quadratic penalty, on dense rows in memory, few columns."""
+        rows, parts = problem.rows, problem.parts
+        dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
+        quadratic = parts is not None and parts.smooth and parts.square.ndim == 1 and bool(parts.square.any())
+        few = problem.p <= MOST_COLUMNS and rows.n * problem.p <= MOST_CELLS
+        return isinstance(problem.loss, PiecewiseLinear) and problem.m == 1 and dense and quadratic and few
+
+    def __init__(self, task: FoldTask) -> None:
+        super().__init__(task)
+        problem, plans = self.problem, self.plans
         block = problem.rows.collect()
         assert block.y is not None
         assert isinstance(problem.loss, PiecewiseLinear)
@@ -56,13 +56,9 @@ class FoldKink:
             self.test += list(plan.test[:, labels] * used)
         self.train = np.array(train)
         self.known: list[dict[float, Floats]] = [{} for _ in train]  # of every model, θ (1, p) at each alpha
+        self.path = self.known[0]
         self.lossless = [0.0 for _ in train]  # an alpha at which no training row loses anything, nor at smaller ones
         self.widths = [0.0 for _ in train]  # how far θ moved the predictions when it was last corrected
-
-    @property
-    def path(self) -> dict[float, Floats]:
-        """θ of all rows at each alpha."""
-        return self.known[0]
 
     def losses(self, alphas: Floats) -> Floats | None:
         """Mean validation losses (A, K) from large alphas to small; None where a part lacks a class."""
@@ -117,7 +113,7 @@ class FoldKink:
             if solved and loss == 0.0:
                 self.lossless[k] = alpha
             if not solved:
-                fit = self.refit(rows, alpha)
+                fit = self.task.fit_subset(rows, alpha)
                 theta = self.problem.to_standardized(fit.coef, fit.intercept)[0]
             known[alpha] = theta[None]
 

@@ -28,21 +28,6 @@ EVEN = 2.0  # a ratio of two steps in log alpha, the longer over the one before
 FLAT = 1e-9  # of the mean slope of the loss: where nothing curves, what a gradient may be
 
 
-def models_shared(problem: Problem, plans: list[Plan]) -> bool:
-    """Whether it is a smooth convex loss with zeros or bounds, and the Hessians of all models can be kept."""
-    loss, parts = problem.loss, problem.parts
-    models = 1 + max(each.count for each in plans)
-    smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
-    outputs = problem.m == 1 or type(loss) is Softmax
-    return (
-        smooth
-        and outputs
-        and parts is not None
-        and not parts.smooth
-        and models * (problem.m * problem.p) ** 2 <= MAX_NUMBERS
-    )
-
-
 class FoldProximal(FoldSearch):
     """Proximal Newton steps for a path of alphas, all training parts at once.
 
@@ -51,6 +36,23 @@ class FoldProximal(FoldSearch):
     its own solution from then on; steps that were made mend it (BFGS). Its gradient is its own, so what it converges
     to is its own optimum.
     """
+
+    solvers = ("auto", "proximal")
+
+    @staticmethod
+    def _supports(problem: Problem, plans: list[Plan]) -> bool:
+        """Whether it is a smooth convex loss with zeros or bounds, and the Hessians of all models can be kept."""
+        loss, parts = problem.loss, problem.parts
+        models = 1 + max(each.count for each in plans)
+        smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
+        outputs = problem.m == 1 or type(loss) is Softmax
+        return (
+            smooth
+            and outputs
+            and parts is not None
+            and not parts.smooth
+            and models * (problem.m * problem.p) ** 2 <= MAX_NUMBERS
+        )
 
     def begun(self, plan: Plan) -> FoldPath:
         passes = FoldPasses(self.problem, plan)

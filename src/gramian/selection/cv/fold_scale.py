@@ -11,6 +11,7 @@ from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import foretold
 from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, rough_part
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.proximal_newton import model_step
 
 MAX_CELLS = 2e7  # numbers in a table of which a copy is kept
@@ -22,26 +23,31 @@ NOTHING = 1e-13  # of the objective: a slope of rounding
 LEAST_SCALES = 1e3  # nearer to no noise, a separate fit says what the scale is
 
 
-def scales_shared(problem: Problem, models: int) -> bool:
-    """Whether it is Huber's loss with its scale and a penalty on every column, on dense rows in memory."""
-    rows, parts = problem.rows, problem.parts
-    dense = isinstance(rows, MemoryRows) and rows.basis is None and not rows.is_sparse
-    separate = parts is not None and not (parts.groups or parts.bounded) and parts.square.ndim == 1
-    every = parts is not None and separate and bool((parts.square + parts.l1 > 0).all())
-    most = MOST_WHOLE if parts is not None and parts.l1.any() else MAX_COLUMNS
-    few = problem.p <= most and rows.n * max(problem.p, models) <= MAX_CELLS
-    return isinstance(problem.loss, Huber) and joint_scale(problem.loss) and problem.m == 1 and dense and every and few
-
-
-class FoldScale:
+class FoldScale(SharedFolds):
     """Newton's method on coefficients and scale for a path of alphas, all training parts at once.
 
     A pass is two products with the table, for predictions and for gradients, that serve every part. The Hessian is
     a Gram matrix of the rows within delta scales of their prediction, updated by the few rows that cross that bound.
     """
 
-    def __init__(self, problem: Problem, plans: list[Plan]) -> None:
-        self.problem, self.least = problem, LEAST_SCALES * least_scale(problem)
+    @staticmethod
+    def _supports(problem: Problem, plans: list[Plan]) -> bool:
+        """Whether it is Huber's loss with its scale and a penalty on every column, on dense rows in memory."""
+        rows, parts = problem.rows, problem.parts
+        dense = isinstance(rows, MemoryRows) and rows.basis is None and not rows.is_sparse
+        separate = parts is not None and not (parts.groups or parts.bounded) and parts.square.ndim == 1
+        every = parts is not None and separate and bool((parts.square + parts.l1 > 0).all())
+        models = 1 + sum(each.count for each in plans)
+        most = MOST_WHOLE if parts is not None and parts.l1.any() else MAX_COLUMNS
+        few = problem.p <= most and rows.n * max(problem.p, models) <= MAX_CELLS
+        return (
+            isinstance(problem.loss, Huber) and joint_scale(problem.loss) and problem.m == 1 and dense and every and few
+        )
+
+    def __init__(self, task: FoldTask) -> None:
+        super().__init__(task)
+        problem, plans = self.problem, self.plans
+        self.least = LEAST_SCALES * least_scale(problem)
         assert isinstance(problem.loss, Huber)
         self.delta = problem.loss.delta
         block = problem.rows.collect()
@@ -59,7 +65,6 @@ class FoldScale:
         self.total = self.train.sum(axis=1)
         self.panels = [slice(i, i + PANEL) for i in range(0, len(self.Z), PANEL)]
         self.known: dict[float, Floats] = {}  # θ and the logarithm of the scale of every model
-        self.path: dict[float, Floats] = {}  # θ of all rows at each alpha
         # Of rows beyond delta scales: on which side they are, their weight and Σ ± w z; and Σ w z zᵀ of the others.
         self.side = np.zeros(self.train.shape, dtype=np.int8)
         self.beyond = np.zeros(len(self.train))

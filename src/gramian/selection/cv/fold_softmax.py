@@ -7,9 +7,10 @@ from gramian.objective.problem import Problem
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import NEAR, foretold, nearest
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.newton import ENOUGH
 from gramian.solvers.smooth.newton_cg import Product
-from gramian.solvers.smooth.softmax_models import SoftmaxModels
+from gramian.solvers.smooth.softmax_models import SoftmaxModels, stackable
 
 MOST_PASSES = 60
 POINTS = 5  # of the path that a start is extrapolated from
@@ -20,7 +21,7 @@ FAST = 0.3  # of the gradient left by another step with the same Hessian
 MORE_STEPS = 3  # with the same Hessian
 
 
-class FoldSoftmax:
+class FoldSoftmax(SharedFolds):
     """Newton's method for a path of alphas and several classes, all training parts at once.
 
     Directions are found by conjugate gradients for all models together, each product with X serving all of them. They
@@ -29,9 +30,14 @@ class FoldSoftmax:
     near it the gradient after a step is the one before, what the Hessian says of the step, and what that neglects.
     """
 
-    def __init__(self, problem: Problem, plans: list[Plan]) -> None:
-        self.problem, self.plans = problem, plans
-        self.path: dict[float, Floats] = {}  # θ of all rows at each alpha
+    solvers = ("auto", "newton-cg")
+
+    @staticmethod
+    def _supports(problem: Problem, plans: list[Plan]) -> bool:
+        return stackable(problem)
+
+    def __init__(self, task: FoldTask) -> None:
+        super().__init__(task)
         self.models: list[_Path | None] | None = None
 
     def losses(self, alphas: Floats) -> Floats | None:

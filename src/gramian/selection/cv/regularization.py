@@ -1,6 +1,5 @@
-"""The choice of alpha for any loss and penalty: a grid, and cross-validation by the cheapest exact way."""
+"""The choice of alpha for any loss and penalty: a grid, and the cheapest strategy of cross-validation that fits."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,30 +8,26 @@ import numpy as np
 from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear, Scaled
 from gramian.objective.losses.classification import MultiHinge, RootHinge
-from gramian.objective.losses.regression import Huber, Power, StudentT
-from gramian.objective.problem import Problem, joint_scale
-from gramian.rows import Block, MemoryRows, Rows, parallel_map, threads
+from gramian.objective.losses.regression import Huber, StudentT
+from gramian.objective.problem import Problem
+from gramian.rows import Block, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.cv.fold_moments import FINER, Limited, select
 from gramian.selection.cv.fold_newton import FoldNewton, RoughFoldNewton
-from gramian.selection.cv.fold_passes import FoldSearch
-from gramian.selection.cv.fold_piecewise import FoldKink, kinks_shared
-from gramian.selection.cv.fold_proximal import FoldProximal, models_shared
-from gramian.selection.cv.fold_scale import FoldScale, scales_shared
+from gramian.selection.cv.fold_piecewise import FoldKink
+from gramian.selection.cv.fold_proximal import FoldProximal
+from gramian.selection.cv.fold_scale import FoldScale
 from gramian.selection.cv.fold_softmax import FoldSoftmax
-from gramian.selection.cv.leave_one_out import dense_enough, left_out_losses
+from gramian.selection.cv.leave_one_out import ApproximateLeaveOneOut
 from gramian.selection.cv.scores import Scores
-from gramian.selection.cv.splits import Plan, fold_weights, plan
-from gramian.solvers.smooth.softmax_models import stackable
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.selection.cv.splits import Plan, fold_weights, plan, subset
+from gramian.selection.cv.strategy import FoldTask, ProblemFactory, Strategy
+from gramian.solvers.solve import Fit
 
-ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
-FOLD_TOL = 1e-7
 SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
 SPARSE_REACH = 1e-3
-FEW_ROWS = 60
-ROUGHLY_FINER = 3  # alphas about the best one, where kernels are compared
+COMPARISON_FINER = 3  # alphas about the best one, where kernels are compared
 
 
 def has_strength(problem: Problem) -> bool:
@@ -138,7 +133,11 @@ def _ends(problem: Problem) -> tuple[float, float]:
 
 
 class AlphaSearch:
-    """Validation losses of one or several problems that share their rows and their alpha."""
+    """Validation losses of one or several problems that share their rows and their alpha.
+
+    All are cross-validated by the cheapest strategy that supports them; a problem for which that gives no losses is
+    refitted. With `comparison` the scores are only compared with those of other kernels.
+    """
 
     def __init__(
         self,
@@ -148,85 +147,68 @@ class AlphaSearch:
         *,
         solver: Any = "auto",
         max_iter: int = 1000,
-        roughly: bool = False,
+        comparison: bool = False,
     ):
-        self.rows, self.problem_factories, self.solver, self.max_iter = rows, problem_factories, solver, max_iter
-        self.roughly = roughly  # whether scores are only compared with those of other kernels
-        self.plans = plan(cv, rows)
-        self.problems = [reading(rows) for reading in problem_factories]
-        self.weights = fold_weights(self.plans, rows)
-        self.loo = self.weights is not None
-        self.paths: list[dict[float, Floats]] = [{} for _ in problem_factories]
-        self.errors: dict[float, float] = {}  # of approximate leave-one-out, at each alpha
+        self.comparison = comparison
+        plans = plan(cv, rows)
+        self.problems = [factory(rows) for factory in problem_factories]
+        self.weights = fold_weights(plans, rows)
+        self.tasks = [
+            FoldTask(rows, factory, problem, plans, self.weights, solver, max_iter)
+            for factory, problem in zip(problem_factories, self.problems, strict=True)
+        ]
+        self.strategy = strategy_of(self.tasks, comparison=comparison)
+        self.strategies: dict[int, Strategy] = {}
+        self.paths: list[dict[float, Floats]] = [{} for _ in self.tasks]
         self.losses = Limited(self._losses)
-        self.together: dict[int, FoldSearch | FoldSoftmax | FoldKink | FoldScale] = {}
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
         kinked = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
-        finer = ROUGHLY_FINER if self.roughly else FINER
+        finer = COMPARISON_FINER if self.comparison else FINER
         scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits, finer=finer)
-        return replace(scores, error=np.array([self.errors.get(float(alpha), 0.0) for alpha in scores.alphas]))
+        return replace(scores, error=np.array([self._error(float(alpha)) for alpha in scores.alphas]))
+
+    def _error(self, alpha: float) -> float:
+        """How far the mean score at alpha may be from that of refits, averaged over the problems."""
+        strategies = self.strategies.values()
+        return float(sum(strategy.errors.get(alpha, 0.0) / len(self.tasks) for strategy in strategies))
 
     def _losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
-        if self.loo and not self._few() and all(self._approximable(problem) for problem in self.problems):
-            return self._left_out(alphas)
-        tables = np.array([self._table(number, alphas) for number in range(len(self.problems))])
+        tables = np.array([self._table(number, alphas) for number in range(len(self.tasks))])
+        row_weights = [each.weights for each in self.strategies.values() if each.weights is not None]
+        if row_weights:
+            mass = np.sum(row_weights, axis=0)
+            total = sum(table * weight for table, weight in zip(tables, row_weights, strict=True))
+            return total / np.where(mass > 0, mass, 1.0), mass
         known = np.isfinite(tables)
-        if self.loo:
+        if self.weights is not None:
             return np.where(known, tables, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1), self.weights
         if not known.any(axis=0).all():
             raise ValueError("A test part of cv has no row with a positive weight: use fewer folds.")
         return np.where(known, tables, 0.0).sum(axis=0) / known.sum(axis=0), None
 
-    def _few(self) -> bool:
-        """Whether the rows are so few that one less is no small change: each is then left out in truth."""
-        return self.weights is not None and int(np.count_nonzero(self.weights)) <= FEW_ROWS
-
-    @staticmethod
-    def _approximable(problem: Problem) -> bool:
-        loss = problem.loss
-        smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
-        return smooth and problem.parts is not None and problem.parts.smooth and dense_enough(problem)
-
-    def _left_out(self, alphas: Floats) -> tuple[Floats, Floats]:
-        total: Any = 0.0
-        mass: Any = 0.0
-        for number, problem in enumerate(self.problems):
-            rows = []
-            start = None
-            for alpha in alphas:
-                fit = fit_problem(
-                    problem.with_alpha(float(alpha)),
-                    solver=self.solver,
-                    start=start,
-                    max_iter=self.max_iter,
-                    warn=False,
-                )
-                start = fit.theta
-                self.paths[number][float(alpha)] = start
-                hessian = fit.problem.at(fit.theta, hessian=True).hessian
-                value, weight, error = left_out_losses(fit.problem, fit.theta, hessian)
-                self.errors[float(alpha)] = self.errors.get(float(alpha), 0.0) + error / len(self.problems)
-                rows.append(np.where(weight > 0, value, 0.0))
-            total = total + np.array(rows) * weight
-            mass = mass + weight
-        return total / np.where(mass > 0, mass, 1.0), mass
+    def _table(self, number: int, alphas: Floats) -> Floats:
+        """The losses (A, K) of one problem."""
+        strategy = self.strategies.get(number) or self.strategy(self.tasks[number])
+        self.strategies[number] = strategy
+        losses = strategy.losses(alphas)
+        if losses is None:
+            return Refits(self.tasks[number]).losses(alphas)
+        self.paths[number] |= strategy.path
+        return losses
 
     def path(self, alphas: Floats) -> tuple[Floats, Floats]:
         """Coefficients (A, d, outputs) and intercepts (A, outputs) of all rows: those met on the way, or fitted now."""
         columns: list[tuple[Floats, Floats]] = []
-        for problem, known in zip(self.problems, self.paths, strict=True):
+        for task, problem, known in zip(self.tasks, self.problems, self.paths, strict=True):
             start, steps = None, []
             for alpha in alphas:
                 theta = known.get(float(alpha))
                 if theta is None:
-                    at = problem.with_alpha(float(alpha))
-                    theta = fit_problem(
-                        at, solver=self.solver, start=start, max_iter=self.max_iter, tol=FOLD_TOL, warn=False
-                    ).theta
+                    theta = task.fit(problem.with_alpha(float(alpha)), start=start).theta
                 start = theta if problem.loss.smooth else None
                 steps.append(problem.to_original(theta))
             columns.append((np.stack([coef for coef, _ in steps]), np.stack([b for _, b in steps])))
@@ -237,51 +219,25 @@ class AlphaSearch:
         pairs = zip(self.problems, self.paths, strict=True)
         return [known.get(alpha) if problem.loss.smooth else None for problem, known in pairs]
 
-    def _table(self, number: int, alphas: Floats) -> Floats:
-        problem = self.problems[number]
-        together = self.together.get(number) or self._together(number, problem)
-        if together is not None:
-            self.together[number] = together
-            found = together.losses(alphas)
-            if found is not None:
-                self.paths[number] |= together.path
-                return found
-        return self._refits(number, alphas)
 
-    def _together(self, number: int, problem: Problem) -> FoldSearch | FoldSoftmax | FoldKink | FoldScale | None:
-        """The models of all folds in the same passes, where there is a way."""
-        if self.loo or not isinstance(self.solver, str):
-            return None
-        if self.solver in ("auto", "proximal") and models_shared(problem, self.plans):
-            return FoldProximal(problem, self.plans)
-        if self.solver not in ("auto", "newton", "newton-cg"):
-            return None
-        if kinks_shared(problem) and self.solver == "auto":
-            return FoldKink(problem, self.plans, lambda index, alpha: self._alone(number, index, alpha))
-        if self.solver == "auto" and scales_shared(problem, 1 + sum(each.count for each in self.plans)):
-            return FoldScale(problem, self.plans)
-        if stackable(problem) and self.solver != "newton":
-            return FoldSoftmax(problem, self.plans)
-        if problem.m == 1 and self._approximable(problem) and self.solver != "newton-cg":
-            return (RoughFoldNewton if self.roughly else FoldNewton)(problem, self.plans)
-        return None
+class Refits(Strategy):
+    """A separate fit of every training part, each started at the one before, at the next larger alpha."""
 
-    def _alone(self, number: int, index: Ints, alpha: float) -> Fit:
-        """One model by itself."""
-        problem = self.problem_factories[number](taken(self.rows, index)).with_alpha(alpha)
-        return fit_problem(problem, solver=self.solver, max_iter=self.max_iter, tol=FOLD_TOL, warn=False)
+    @classmethod
+    def supports(cls, task: FoldTask) -> bool:
+        return True
 
-    def _refits(self, number: int, alphas: Floats) -> Floats:
-        splits = [pair for each in self.plans for pair in _splits(each, self.rows.n)]
-        reading = self.problem_factories[number]
+    def losses(self, alphas: Floats) -> Floats:
+        splits = [pair for each in self.plans for pair in _splits(each, self.task.rows.n)]
 
-        def path(index: int) -> Floats:
+        def of_split(index: int) -> Floats:
             train, test = splits[index]
-            return self._path(reading, taken(self.rows, train), taken(self.rows, test), alphas)
+            return self._path(self.task.factory, subset(self.task.rows, train), subset(self.task.rows, test), alphas)
 
-        return np.column_stack(parallel_map(path, range(len(splits))))
+        return np.column_stack(parallel_map(of_split, range(len(splits))))
 
     def _path(self, reading: ProblemFactory, train: Rows, test: Rows, alphas: Floats) -> Floats:
+        """The validation losses (A,) of one split."""
         with threads(1):
             losses = np.full(len(alphas), np.nan)
             judge = reading(test)
@@ -293,18 +249,31 @@ class AlphaSearch:
             judge = _judge(problem, judge)
             start = None
             for a, alpha in enumerate(alphas):
-                fit = fit_problem(
-                    problem.with_alpha(float(alpha)),
-                    solver=self.solver,
-                    start=start,
-                    max_iter=self.max_iter,
-                    tol=FOLD_TOL,
-                    warn=False,
-                )
+                fit = self.task.fit(problem.with_alpha(float(alpha)), start=start)
                 if not isinstance(problem.loss, PiecewiseLinear | MultiHinge | RootHinge | StudentT):
                     start = fit.theta
                 losses[a] = validation(judge, fit)
             return losses
+
+
+STRATEGIES: tuple[type[Strategy], ...] = (  # by cost, the cheapest first
+    ApproximateLeaveOneOut,
+    FoldProximal,
+    FoldKink,
+    FoldScale,
+    FoldSoftmax,
+    RoughFoldNewton,
+    FoldNewton,
+    Refits,
+)
+
+
+def strategy_of(tasks: list[FoldTask], *, comparison: bool = False) -> type[Strategy]:
+    """The cheapest strategy that supports all of these, and is as accurate as is asked for."""
+    for strategy in STRATEGIES:
+        if (comparison or not strategy.comparison_only) and all(strategy.supports(task) for task in tasks):
+            return strategy
+    raise AssertionError("Separate fits support everything.")
 
 
 def _judge(problem: Problem, test: Problem) -> Problem:
@@ -343,14 +312,3 @@ def _splits(each: Plan, n: int) -> list[tuple[Ints, Ints]]:
 def splits_of(cv: Any, rows: Rows) -> list[tuple[Ints, Ints]]:
     """Rows to train on and to test on, of every split."""
     return [pair for each in plan(cv, rows) for pair in _splits(each, rows.n)]
-
-
-def taken(rows: Rows, index: Ints) -> Rows:
-    """Some of the rows: in memory, or made when they are used as these are."""
-    if isinstance(rows, MemoryRows) or rows.basis is not None:
-        return rows.subset(index)  # type: ignore[attr-defined]
-    block = rows.collect()
-    whole = MemoryRows(
-        block.X, block.y, block.weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
-    )
-    return whole.subset(index)

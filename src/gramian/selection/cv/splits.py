@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramian._core.types import Bools, Floats, Ints
-from gramian.rows import CountedFolds, Folds, LabelledFolds, Rows
+from gramian.rows import CountedFolds, Folds, LabelledFolds, MemoryRows, Rows
 
 T = TypeVar("T")
 MOST_ATOMS = 64
@@ -162,6 +162,17 @@ def _partition(pairs: list[tuple[Ints, Ints]], n: int) -> Ints | None:
         if (trained == (labels == number)).any():
             return None
     return labels
+
+
+def subset(rows: Rows, index: Ints) -> Rows:
+    """The rows of these numbers: in memory, or made when they are used as these are."""
+    if isinstance(rows, MemoryRows) or rows.basis is not None:
+        return rows.subset(index)  # type: ignore[attr-defined]
+    block = rows.collect()
+    whole = MemoryRows(
+        block.X, block.y, block.weight, names=rows.names, target_names=rows.target_names, one_target=rows.one_target
+    )
+    return whole.subset(index)
 
 
 def fold_weights(plans: list[Plan], rows: Rows) -> Floats | None:
