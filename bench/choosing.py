@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
+from bench.task import scaled
+
 Data = dict[str, Any]
+Row = Callable[[Data], Data]
 FOLDS = KFold(5, shuffle=True, random_state=0)
 
 
@@ -20,6 +23,29 @@ def one_fit(model: Any, data: Data) -> Data:
     """One fit at the alpha that the search chooses."""
     model.set_params(alpha=data["alpha"]).fit(data["X"], data["y"])
     return {"alpha": data["alpha"]}
+
+
+def gramian_rows(make: Callable[[], Any]) -> dict[str, Row]:
+    """Our rows: the search, and one fit at the alpha that it chooses."""
+    return {"gramian": lambda data: chosen(make(), data), "gramian_one_fit": lambda data: one_fit(make(), data)}
+
+
+def sklearn_row(solver: str, tol: str) -> Row:
+    """A row of LogisticRegressionCV."""
+
+    def row(data: Data) -> Data:
+        return sklearn_cv(data, solver=solver, tol=float(tol))
+
+    row.__doc__ = f"LogisticRegressionCV, tol={tol}"
+    return row
+
+
+def heavy_tailed(scale: float, alpha: float) -> Data:
+    """A linear model of 30 columns with Student's t noise of three degrees of freedom, on 20,000 rows."""
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((scaled(20_000, scale, 1000), 30))
+    y = X @ rng.standard_normal(30) + rng.standard_t(3, size=len(X))
+    return {"X": X, "y": y, "alphas": np.geomspace(1, 1e-5, 20), "alpha": alpha}
 
 
 def sklearn_cv(data: Data, **options: Any) -> Data:

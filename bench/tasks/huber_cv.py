@@ -6,29 +6,17 @@ fit at the alpha chosen: the search takes at most 10 of them.
 
 import numpy as np
 
-from bench.choosing import chosen, one_fit, refit_error
-from bench.task import scaled
+from bench.choosing import gramian_rows, heavy_tailed, refit_error
 
 
 def data(scale):
-    rng = np.random.default_rng(9)
-    X = rng.standard_normal((scaled(20_000, scale, 1000), 30))
-    y = X @ rng.standard_normal(30) + rng.standard_t(3, size=len(X))
-    return {"X": X, "y": y, "alphas": np.geomspace(1, 1e-5, 20), "alpha": 1e-5}
+    return heavy_tailed(scale, alpha=1e-5)
 
 
 def model():
     import gramian as gm
 
     return gm.Regressor("huber")
-
-
-def gramian(data):
-    return chosen(model(), data)
-
-
-def gramian_one_fit(data):
-    return one_fit(model(), data)
 
 
 def loss(model, X, y):
@@ -39,6 +27,6 @@ def quality(data, result):
     return refit_error(model, loss, data, result)
 
 
-peers = {"gramian": gramian, "gramian_one_fit": gramian_one_fit}
+peers = gramian_rows(model)
 targets = [("gramian_one_fit", 1 / 10)]
 judge = {"cv_error": (1, 1e-3)}

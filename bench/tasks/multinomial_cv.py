@@ -7,7 +7,7 @@ gramian_one_fit is one fit at the alpha chosen: the search takes at most 8 of th
 
 import numpy as np
 
-from bench.choosing import chosen, log_loss, one_fit, refit_error, sklearn_cv
+from bench.choosing import gramian_rows, log_loss, refit_error, sklearn_row
 
 
 def data(scale):
@@ -24,33 +24,13 @@ def model():
     return gm.LogisticRegression()
 
 
-def gramian(data):
-    return chosen(model(), data)
-
-
-def gramian_one_fit(data):
-    return one_fit(model(), data)
-
-
-def sklearn_newton_cg(data):
-    """LogisticRegressionCV, tol=1e-6"""
-    return sklearn_cv(data, solver="newton-cg", tol=1e-6)
-
-
-def sklearn_lbfgs(data):
-    """LogisticRegressionCV, tol=1e-6"""
-    return sklearn_cv(data, solver="lbfgs", tol=1e-6)
-
-
 def quality(data, result):
     return refit_error(model, log_loss, data, result)
 
 
-peers = {
-    "gramian": gramian,
-    "gramian_one_fit": gramian_one_fit,
-    "sklearn_newton_cg": sklearn_newton_cg,
-    "sklearn_lbfgs": sklearn_lbfgs,
+peers = gramian_rows(model) | {
+    "sklearn_newton_cg": sklearn_row("newton-cg", "1e-6"),
+    "sklearn_lbfgs": sklearn_row("lbfgs", "1e-6"),
 }
 targets = [("gramian_one_fit", 1 / 8), ("sklearn_newton_cg", 5), ("sklearn_lbfgs", 5)]
 judge = {"cv_loss": (1 + 1e-4, 0), "cv_error": (1, 1e-4)}

@@ -5,7 +5,7 @@ As multinomial_cv, with rows that are many and columns that are few.
 
 import numpy as np
 
-from bench.choosing import chosen, log_loss, one_fit, refit_error, sklearn_cv
+from bench.choosing import gramian_rows, log_loss, refit_error, sklearn_row
 from bench.task import scaled
 
 
@@ -23,39 +23,14 @@ def model():
     return gm.LogisticRegression()
 
 
-def gramian(data):
-    return chosen(model(), data)
-
-
-def gramian_one_fit(data):
-    return one_fit(model(), data)
-
-
-def sklearn_newton_cg(data):
-    """LogisticRegressionCV, tol=1e-5"""
-    return sklearn_cv(data, solver="newton-cg", tol=1e-5)
-
-
-def sklearn_newton_cholesky(data):
-    """LogisticRegressionCV, tol=1e-4"""
-    return sklearn_cv(data, solver="newton-cholesky", tol=1e-4)
-
-
-def sklearn_lbfgs(data):
-    """LogisticRegressionCV, tol=1e-5"""
-    return sklearn_cv(data, solver="lbfgs", tol=1e-5)
-
-
 def quality(data, result):
     return refit_error(model, log_loss, data, result)
 
 
-peers = {
-    "gramian": gramian,
-    "gramian_one_fit": gramian_one_fit,
-    "sklearn_newton_cg": sklearn_newton_cg,
-    "sklearn_newton_cholesky": sklearn_newton_cholesky,
-    "sklearn_lbfgs": sklearn_lbfgs,
+peers = gramian_rows(model) | {
+    "sklearn_newton_cg": sklearn_row("newton-cg", "1e-5"),
+    "sklearn_newton_cholesky": sklearn_row("newton-cholesky", "1e-4"),
+    "sklearn_lbfgs": sklearn_row("lbfgs", "1e-5"),
 }
 targets = [("gramian_one_fit", 1 / 8)]
 targets += [(row, 5) for row in peers if row.startswith("sklearn")]
