@@ -6,16 +6,16 @@ import numpy as np
 
 from gramian._core.types import Bools, Floats
 from gramian.objective.problem import Problem
+from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
 from gramian.selection.cv.fold_small import SmallPath, is_small
 from gramian.selection.cv.leave_one_out import has_dense_hessian
 from gramian.selection.cv.scores import mean_and_error
 from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
-from gramian.solvers.smooth.newton import ENOUGH, FAST, Curvature
+from gramian.solvers.smooth.newton import FAST, Curvature
 
 MOST_PASSES = 60
-SHORTEST = 1e-8  # part of a Newton step
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
 MOST_PAIRS = 8
 SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
@@ -90,7 +90,8 @@ class _Path:
         problem = self.problem.with_alpha(alpha)
         base, value = self._nearest(alpha)
         theta = foretold(self.known, alpha) if self.known else self.zero
-        step, length, fall = theta - base, np.ones(len(base)), np.zeros(len(base))
+        search = Backtracking(base, value, theta - base)
+        everyone = np.arange(len(base))
         curvatures: list[Curvature] | None = None
         rate = np.ones(len(base))
         before, last, renewed = np.full(len(self.train), np.inf), None, 0
@@ -109,20 +110,18 @@ class _Path:
             g[:, : problem.d] += slope
             loss = np.einsum("ka,ak->k", self.train, values) / total
             penalty = 0.5 * (slope * theta[:, : problem.d]).sum(axis=1)
-            rose = ~(loss + penalty <= value + ENOUGH * length * fall + 1e-13 * np.abs(loss))
+            rose = ~search.descended(everyone, loss + penalty, loss)
             if rose.any():
                 if last is None:
-                    length[rose], value[rose] = 0.0, np.inf
-                else:
-                    length[rose] *= 0.5
-                    if length.min() < SHORTEST:
-                        return None
-                theta = base + length[:, None] * step
+                    search.restart(rose)
+                elif not search.shorten(rose):
+                    return None
+                theta = search.points()
                 continue
             if want:
                 self.hessians, curvatures, renewed = sums.hessians, None, renewed + 1
                 self.pairs = [[] for _ in self.train]
-            moved, base, value = theta - base, theta, loss + penalty
+            moved = theta - search.base
             measure = np.abs(g).max(axis=1) / np.maximum(size, 1e-300)
             if curvatures is None:
                 curvatures = self._curvatures(problem, total)
@@ -131,8 +130,8 @@ class _Path:
                     curvatures[k] = curvatures[k].mended(s, change)
                     self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
             step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
-            whole, shrunk = (fall < 0) & (length == 1.0), fall
-            fall, length = (g * step).sum(axis=1), np.ones(len(base))
+            whole, shrunk = (search.slope < 0) & (search.length == 1.0), search.slope
+            fall = (g * step).sum(axis=1)
             rate[whole] = CAUTION * np.abs(fall[whole] / shrunk[whole])
             near = near_optimum(fall, rate, np.abs(loss) + penalty, self.settled)
             settled = (measure <= self.tol) | near
@@ -146,7 +145,8 @@ class _Path:
                 self.hessians = None  # slow: the next pass brings new ones
             before, last = measure, g
             step[settled], fall[settled] = 0.0, 0.0
-            theta = base + step
+            search.advance(everyone, theta, loss + penalty, step, fall)
+            theta = search.points()
         return None
 
     def _nearest(self, alpha: float) -> tuple[Floats, Floats]:

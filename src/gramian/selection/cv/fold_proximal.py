@@ -10,11 +10,11 @@ from gramian.objective.losses.classification import Softmax
 from gramian.objective.losses.regression import Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, parallel_map
+from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, nearest
 from gramian.selection.cv.fold_small import SmallPath, is_small
 from gramian.selection.cv.splits import Plan
-from gramian.solvers.smooth.newton import ENOUGH
 from gramian.solvers.smooth.proximal_newton import model_step
 
 MAX_PASSES = 100
@@ -83,8 +83,8 @@ class _Path:
         if theta is None:
             return None
         train, test, count = self.passes.train, self.passes.test, self.count
-        base, step, length = theta.copy(), np.zeros_like(theta), np.ones(count)
-        value, fall, slopes = np.full(count, np.inf), np.full(count, -np.inf), np.zeros_like(theta)
+        search = Backtracking(theta)
+        fall, slopes = np.full(count, -np.inf), np.zeros_like(theta)
         scores, live, renewed = np.full(count - 1, np.nan), np.arange(count), False
         for number in range(MAX_PASSES):
             sums = self.passes.sums(model.problem, theta[live])
@@ -97,17 +97,15 @@ class _Path:
             there = smooth + model.rough(point)
             if not self.known and not number and not theta.any():
                 self.level = there + 1e-9 * np.abs(there)
-            expected = length[live] * fall[live] if number else 0.0
-            fell = there <= value[live] + ENOUGH * expected + 1e-13 * np.abs(there)
+            fell = search.descended(live, there, there)
             if not fell.all():
-                back = live[~fell]
-                length[back] *= 0.5
-                if length[back].min() < 1e-8:
+                rejected = live[~fell]
+                if not search.shorten(rejected):
                     return None
-                theta[back] = base[back] + length[back, None] * step[back]
+                theta[rejected] = search.points(rejected)
                 continue
             if number:
-                self._mend(live, point - base[live], slope - slopes[live])
+                self._mend(live, point - search.base[live], slope - slopes[live])
             slopes[live] = slope
             g = slope + model.slope(point)
             left = np.abs(point - model.prox(point - g))
@@ -136,13 +134,13 @@ class _Path:
             with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                 part = test[live[done] - 1]
                 scores[live[done] - 1] = np.einsum("ka,ak->k", part, judged) / (part @ sums.weights)
-            base[live], step[live], length[live] = point, delta, 1.0
-            value[live], fall[live] = there, predicted
+            search.advance(live, point, there, delta, predicted)
+            fall[live] = predicted
             theta[live] = model.within(point + delta)
             live = live[~near]
             if not len(live):
                 for k, (index, H) in enumerate(zip(self.index, self.hessians, strict=True)):
-                    slopes[k, index] += H @ step[k, index]
+                    slopes[k, index] += H @ search.step[k, index]
                 self.known[alpha], self.slopes[alpha] = theta, slopes
                 return scores
         return None

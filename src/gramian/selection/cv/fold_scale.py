@@ -7,6 +7,7 @@ from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import Problem, joint_scale, least_scale
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
+from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import foretold
 from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, rough_part
@@ -106,10 +107,9 @@ class FoldScale(SharedFolds):
         problem, p = self.problem.with_alpha(alpha), self.problem.p
         start = foretold(self.known, alpha) if self.known else self._first()
         base = np.column_stack([start[:, :p], np.exp(start[:, p])])
-        step, length = np.zeros_like(base), np.ones(len(base))
-        value, slope = np.full(len(base), np.inf), np.zeros(len(base))
+        search, everyone = Backtracking(base, sufficient=SUFFICIENT), np.arange(len(base))
         for _ in range(MAX_PASSES):
-            trial = base + length[:, None] * step
+            trial = search.points()
             theta, scale = trial[:, :p], trial[:, p]
             if not (scale > self.least).all():
                 return None
@@ -119,14 +119,12 @@ class FoldScale(SharedFolds):
             value_there += 0.5 * (penalty_slope * theta[:, : problem.d]).sum(axis=1) + rough
             if not np.isfinite(value_there).all():
                 return None
-            rose = value_there > value + SUFFICIENT * length * slope + 1e-13 * np.abs(value_there)
+            rose = ~search.descended(everyone, value_there, value_there)
             if rose.any():
-                length[rose] *= 0.5
-                if length.min() < 1e-8:
+                if not search.shorten(rose):
                     return None
                 continue
             self._follow(side)
-            base, value = trial, value_there
             g = np.column_stack(
                 [sums * (-2.0 / (scale * self.total))[:, None], 1.0 - squares / (scale**2 * self.total)]
             )
@@ -137,17 +135,17 @@ class FoldScale(SharedFolds):
             H[:, p, p] = squares / scale**2 - self.delta**2 * self.beyond
             H *= (2.0 / (scale * self.total))[:, None, None]
             H[:, :p, :p] += problem.bend
-            found = self._direction(problem, H, g, theta)
-            if found is None:
+            step = self._direction(problem, H, g, theta)
+            if step is None:
                 return None
-            step = found
             slope = (g * step).sum(axis=1) + rough_part(problem, theta + step[:, :p]) - rough
-            if not (slope <= NOTHING * value).all():
+            if not (slope <= NOTHING * value_there).all():
                 return None
             lowest = step[:, p] / scale
-            if (-slope <= SETTLED**2 * value).all() and (lowest > -0.5).all():
+            if (-slope <= SETTLED**2 * value_there).all() and (lowest > -0.5).all():
                 return np.column_stack([theta + step[:, :p], np.log(scale + step[:, p])])
-            length = np.minimum(1.0, 0.5 / np.maximum(-lowest, 0.5))
+            search.advance(everyone, trial, value_there, step, slope)
+            search.length = np.minimum(1.0, 0.5 / np.maximum(-lowest, 0.5))
         return None
 
     @staticmethod

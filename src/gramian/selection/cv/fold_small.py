@@ -5,14 +5,14 @@ import numpy as np
 from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import single_threaded_blas
+from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_passes import FoldPasses, foretold, nearest
-from gramian.solvers.smooth.newton import ENOUGH, solver_of
+from gramian.solvers.smooth.newton import solver_of
 from gramian.solvers.smooth.proximal_newton import MOST_SWEEPS, minimiser
 
 MOST_PRODUCTS = 2**21  # of a Hessian: below, the calls of a pass cost about as much
 MOST_WHOLE = 100  # coefficients with zeros or bounds that are worked on as a whole
 MOST_PASSES = 60
-SHORTEST = 1e-8  # part of a Newton step
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
 INNER = 1e-3  # of the residual, that a minimum of a model leaves
 LEFT = 1e-3  # of the decrease that counts as none: what is left after a last step that converges as the one before
@@ -75,7 +75,7 @@ class SmallPath:
         loss, d, Z = problem.loss, problem.d, self.Z
         base, value = self._nearest(alpha)
         theta = self._start(problem, alpha)
-        step, length, fall = theta - base, np.ones(self.count), np.zeros(self.count)
+        search = Backtracking(base, value, theta - base)
         before, live = np.zeros(self.count), np.arange(self.count)
         losses, penalties, slopes = np.zeros(self.count), np.zeros(self.count), np.zeros_like(theta)
         first, curved = True, False
@@ -87,17 +87,17 @@ class SmallPath:
             mean = values.sum(axis=1)
             penalty = 0.5 * (bent * point[:, :d]).sum(axis=1) + rough
             there = mean + penalty
-            fell = there <= value[live] + ENOUGH * length[live] * fall[live] + 1e-13 * np.abs(there)
+            fell = search.descended(live, there, there)
             if not fell.all():
-                back = live[~fell]
-                length[back] *= 0.0 if first else 0.5
-                if not first and length[back].min() < SHORTEST:
+                rejected = live[~fell]
+                if first:
+                    search.restart(rejected)
+                elif not search.shorten(rejected):
                     return None
-                value[back] = np.inf if first else value[back]
-                theta[back] = _within(problem, base[back] + length[back, None] * step[back])
+                theta[rejected] = _within(problem, search.points(rejected))
                 first = False
                 continue
-            base[live], value[live], length[live], first = point, there, 1.0, False
+            first = False
             losses[live], penalties[live] = mean, penalty
             g *= share
             slope = g @ Z
@@ -124,11 +124,12 @@ class SmallPath:
                 if (near | flat | (gain <= SLOW * last)).all():
                     break
             delta[flat & ~near] = 0.0
-            before[live], fall[live], step[live] = gain, -gain, delta
+            before[live] = gain
+            search.advance(live, point, there, delta, -gain)
             theta[live] = _within(problem, point + delta)
             live = live[~(near | flat)]
             if not len(live):
-                slopes += (self.hessians @ step[:, :, None])[:, :, 0]
+                slopes += (self.hessians @ search.step[:, :, None])[:, :, 0]
                 self.known[alpha], self.terms[alpha], self.slopes[alpha] = theta, (losses, penalties / alpha), slopes
                 return theta
         return None

@@ -4,11 +4,11 @@ import numpy as np
 
 from gramian._core.types import Bools, Floats, Ints
 from gramian.objective.problem import Problem
+from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import NEAR, foretold, nearest
 from gramian.selection.cv.splits import Plan
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
-from gramian.solvers.smooth.newton import ENOUGH
 from gramian.solvers.smooth.newton_cg import Product
 from gramian.solvers.smooth.softmax_models import SoftmaxModels, stackable
 
@@ -93,8 +93,7 @@ class _Path:
         theta = start = foretold(self.known, alpha, POINTS) if self.known else self.zero
         count = len(theta)
         live, solve = np.arange(count), None
-        base, step = theta, np.zeros_like(theta)
-        length, before, slope = np.ones(count), np.full(count, np.inf), np.zeros(count)
+        search = Backtracking(theta)
         for _ in range(MOST_PASSES):
             value, g = models.gradients(theta[live], live)
             if not self.known and theta is self.zero:
@@ -103,14 +102,13 @@ class _Path:
                 near = self.known[nearest(self.known, alpha)]
                 theta = np.where((value > self.level)[:, None, None], near, theta)
                 continue
-            fell = value <= before[live] + ENOUGH * length[live] * slope[live] + 1e-13 * np.abs(value)
+            fell = search.descended(live, value, value)
             if not fell.all():
-                back = live[~fell]
-                length[back] *= 0.5
-                if length[back].min() < 1e-8:
+                rejected = live[~fell]
+                if not search.shorten(rejected):
                     return None
                 theta = theta.copy()
-                theta[back] = base[back] + length[back][:, None, None] * step[back]
+                theta[rejected] = search.points(rejected)
                 continue
             if solve is None:
                 solve = self._preconditioner(alpha, theta[0])
@@ -125,10 +123,10 @@ class _Path:
             models.keep(going)
             live, value, settled = live[going], value[going], settled[going]
             x, done = self._steps(live, g[going], z[going], energy[going], value, solve)
-            base, step = theta, np.zeros_like(theta)
-            step[live] = x
-            before[live], length[live], slope[live] = value, 1.0, np.minimum((g[going] * x).sum(axis=(1, 2)), 0.0)
-            theta = base + step
+            slope = np.minimum((g[going] * x).sum(axis=(1, 2)), 0.0)
+            search.advance(live, theta[live], value, x, slope)
+            theta = theta.copy()
+            theta[live] = search.points(live)
             if done.all():
                 break
             models.keep(~done)
