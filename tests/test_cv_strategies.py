@@ -24,10 +24,10 @@ N = 80
 LETTERS = {
     "ApproximateLeaveOneOut": "A",
     "FoldProximal": "P",
-    "FoldKink": "L",
+    "FoldPiecewise": "L",
     "FoldScale": "S",
     "FoldSoftmax": "M",
-    "RoughFoldNewton": "C",
+    "ComparisonFoldNewton": "C",
     "FoldNewton": "N",
     "Refits": "r",
 }

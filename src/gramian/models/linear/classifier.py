@@ -26,7 +26,7 @@ from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge,
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
-from gramian.selection.cv.leave_one_out import dense_enough, loo_predictions, softened, some_without_each
+from gramian.selection.cv.leave_one_out import dense_enough, loo_predictions, loo_predictions_of, softened
 from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import subset
@@ -226,7 +226,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             return
         if self._dear(rows, fits):
             index = np.arange(0, rows.n, rows.n // CALIBRATED)
-            f = np.hstack([some_without_each(fit.problem, fit.theta, index) for fit in fits])
+            f = np.hstack([loo_predictions_of(fit.problem, fit.theta, index) for fit in fits])
             rows = subset(rows, index)
         else:
             f = self._left_out(rows, problem_factories, fits)

@@ -7,8 +7,8 @@ import numpy as np
 from gramian._core.types import Bools, Floats
 from gramian.objective.problem import Problem
 from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, foretold, nearest
-from gramian.selection.cv.fold_small import SmallPath, is_small
+from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, extrapolated, nearest
+from gramian.selection.cv.fold_small import SmallPath
 from gramian.selection.cv.leave_one_out import has_dense_hessian
 from gramian.selection.cv.scores import mean_and_error
 from gramian.selection.cv.splits import Plan
@@ -19,7 +19,7 @@ MOST_PASSES = 60
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
 MOST_PAIRS = 8
 SETTLED = 1e-5  # length of a Newton step in the metric of the Hessian, over the root of the loss
-ROUGHLY = 1e-2  # the same where scores are only compared with those of other kernels
+COMPARISON_SETTLED = 1e-2  # the same where scores are only compared with those of other kernels
 LAST = 3e-5  # the same of a last step that is known to leave less: the square is nothing against the loss
 CAUTION = 10.0  # times the rate at which steps were seen to shrink
 PATIENCE = 1  # Hessians of all rows at one alpha, before each model gets its own
@@ -52,17 +52,17 @@ class FoldNewton(FoldSearch):
     def begun(self, plan: Plan) -> FoldPath:
         problem = LandmarkProblem.of(self.problem)
         passes = FoldPasses(problem, plan)
-        if is_small(problem, passes):
+        if SmallPath.supports(problem, passes):
             return SmallPath(problem, passes, self.settled)
         return _Path(problem, passes, self.tol, self.settled)
 
 
-class RoughFoldNewton(FoldNewton):
+class ComparisonFoldNewton(FoldNewton):
     """Scores to about four digits, to be compared with those of other kernels, as far as the best alpha."""
 
     comparison_only = True
     tol = 1e-12
-    settled = ROUGHLY
+    settled = COMPARISON_SETTLED
 
     def _beaten(self, table: Floats) -> bool:
         """Whether two alphas in succession are worse than the best by more than its standard error."""
@@ -89,7 +89,7 @@ class _Path:
         """The validation losses of the optima at alpha."""
         problem = self.problem.with_alpha(alpha)
         base, value = self._nearest(alpha)
-        theta = foretold(self.known, alpha) if self.known else self.zero
+        theta = extrapolated(self.known, alpha) if self.known else self.zero
         search = Backtracking(base, value, theta - base)
         everyone = np.arange(len(base))
         curvatures: list[Curvature] | None = None

@@ -18,7 +18,7 @@ from gramian.selection.cv.strategy import FoldTask, SharedFolds
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept, in the order of its folds
 MOST_SMALL = 2**17  # numbers of a table, or of its predictions, worked on whole
 MOST_PREDICTIONS = 2**16  # of several outputs and models that are worked on at once
-NEAR = 8.0  # a ratio of alphas across which solutions are foretold
+NEAR = 8.0  # a ratio of alphas across which solutions are extrapolated
 
 
 def nearest(known: Iterable[float], alpha: float) -> float:
@@ -26,15 +26,15 @@ def nearest(known: Iterable[float], alpha: float) -> float:
     return min(known, key=lambda other: abs(np.log(other / alpha)))
 
 
-def foretold(known: dict[float, Floats], alpha: float, points: int = 3) -> Floats:
-    """Where a path of solutions leads: a polynomial in log alpha through the `points` that are nearest."""
-    away = sorted(known, key=lambda other: abs(np.log(other / alpha)))
-    some = [a for a in away[:points] if max(a / alpha, alpha / a) <= NEAR**2]
-    if max(alpha / away[0], away[0] / alpha) > NEAR or len(some) < 2:
-        return known[away[0]]
-    x, at = np.log(some), np.log(alpha)
-    shares = [np.prod((at - np.delete(x, j)) / (x[j] - np.delete(x, j))) for j in range(len(some))]
-    return np.asarray(sum(share * known[a] for share, a in zip(shares, some, strict=True)))
+def extrapolated(known: dict[float, Floats], alpha: float, points: int = 3) -> Floats:
+    """A path of solutions extrapolated: a polynomial in log alpha through the `points` that are nearest."""
+    by_distance = sorted(known, key=lambda other: abs(np.log(other / alpha)))
+    points_used = [a for a in by_distance[:points] if max(a / alpha, alpha / a) <= NEAR**2]
+    if max(alpha / by_distance[0], by_distance[0] / alpha) > NEAR or len(points_used) < 2:
+        return known[by_distance[0]]
+    x, at = np.log(points_used), np.log(alpha)
+    shares = [np.prod((at - np.delete(x, j)) / (x[j] - np.delete(x, j))) for j in range(len(x))]
+    return np.asarray(sum(share * known[a] for share, a in zip(shares, points_used, strict=True)))
 
 
 class AtomSums:

@@ -1,4 +1,4 @@
-"""Cross-validation of losses with a kink: Newton's method on a kink made round, along alpha and from fold to fold."""
+"""Cross-validation of piecewise-linear losses: smoothed Newton along alpha and from fold to fold."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
-from gramian.selection.cv.fold_passes import foretold
+from gramian.selection.cv.fold_passes import extrapolated
 from gramian.selection.cv.splits import Plan
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
@@ -20,10 +20,13 @@ MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
 LITTLE = 1e-6  # loss over the penalty: rows may all be on the side, or at the end of it, where they lose nothing
 SMALL = 20_000  # numbers in a table: below, compiled code is not worth the seconds that it takes to compile
 TOL = 1e-9  # gap over the objective
-LOOSE, NOTHING = 1e-4, 1e-9  # a change of the intercept, over the mean distance from the kink; a slope that is none
+LOOSE, NOTHING = (
+    1e-4,
+    1e-9,
+)  # a change of the intercept, over the mean distance from the breakpoint; a slope that is none
 
 
-class FoldKink(SharedFolds):
+class FoldPiecewise(SharedFolds):
     """The models of all rows and of every training part, each from alpha to alpha where the last ended.
 
     The model of all rows comes first, along its path. Those of the parts start there, at the distance that earlier
@@ -46,7 +49,7 @@ class FoldKink(SharedFolds):
         assert block.y is not None
         assert isinstance(problem.loss, PiecewiseLinear)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
-        self.kinks = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
+        self.pieces = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
         weight = block.weights
         train, self.test = [weight], []
         for plan in plans:
@@ -68,21 +71,21 @@ class FoldKink(SharedFolds):
         with single_threaded_blas():
             self._solve(0, alphas, bends)
 
-        def judged(k: int) -> Floats:
+        def of_split(k: int) -> Floats:
             self._solve(k, alphas, bends)
             return self._validation(k, alphas)
 
-        return np.column_stack(parallel_map(judged, range(1, len(self.train))))
+        return np.column_stack(parallel_map(of_split, range(1, len(self.train))))
 
     def _both_signs(self) -> bool:
         """Whether every training part has rows of both classes, where the target is a class."""
         if self.problem.loss.targets != "signs":
             return True
-        positive = self.kinks[1] < 0
+        positive = self.pieces[1] < 0
         return bool((self.train[:, positive].any(axis=1) & self.train[:, ~positive].any(axis=1)).all())
 
     def _loose(self, e: Floats, low: Floats, high: Floats, share: Floats) -> bool:
-        """Whether the intercept may be anywhere between two kinks: a separate fit then says which it takes."""
+        """Whether the intercept may be anywhere between two breakpoints: a separate fit then says which it takes."""
         if not self.problem.intercept:
             return False
         aside = LOOSE * float(share @ np.abs(e))
@@ -93,7 +96,7 @@ class FoldKink(SharedFolds):
         """The model of one part, or of all rows, at every alpha."""
         rows, known, whole = np.flatnonzero(self.train[k]), self.known[k], self.known[0]
         share = self.train[k][rows] / self.train[k].sum()
-        Z, parts = np.ascontiguousarray(self.Z[rows]), [part[rows] for part in self.kinks]
+        Z, parts = np.ascontiguousarray(self.Z[rows]), [part[rows] for part in self.pieces]
         minimise: Any = smoothed_newton if Z.size > SMALL else smoothed_newton.py_func
         for alpha, bend in zip(alphas.tolist(), bends, strict=True):
             if alpha <= self.lossless[k]:
@@ -120,17 +123,17 @@ class FoldKink(SharedFolds):
     def _start(self, known: dict[float, Floats], whole: dict[float, Floats] | None, alpha: float) -> Floats:
         """Where the path leads; for a part, where the difference from the model of all rows leads."""
         if whole is None:
-            return (foretold(known, alpha) if known else self.problem.zero())[0].copy()
-        apart = foretold({a: theta - whole[a] for a, theta in known.items()}, alpha) if known else 0.0
+            return (extrapolated(known, alpha) if known else self.problem.zero())[0].copy()
+        apart = extrapolated({a: theta - whole[a] for a, theta in known.items()}, alpha) if known else 0.0
         return np.asarray((whole[alpha] + apart)[0])
 
     def _validation(self, k: int, alphas: Floats) -> Floats:
         """The mean losses (A,) on the test part of a split."""
-        at, low, high = self.kinks
-        judged = np.flatnonzero(self.test[k - 1])
-        if not len(judged):
+        at, low, high = self.pieces
+        tested = np.flatnonzero(self.test[k - 1])
+        if not len(tested):
             return np.full(len(alphas), np.nan)
-        w = self.test[k - 1][judged]
+        w = self.test[k - 1][tested]
         thetas = np.concatenate([self.known[k][float(alpha)] for alpha in alphas])
-        e = thetas @ self.Z[judged].T - at[judged]
-        return np.asarray(np.maximum(low[judged] * e, high[judged] * e) @ w / w.sum())
+        e = thetas @ self.Z[tested].T - at[tested]
+        return np.asarray(np.maximum(low[tested] * e, high[tested] * e) @ w / w.sum())

@@ -13,7 +13,7 @@ from gramian.rows import Block, parallel_map
 from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, nearest
-from gramian.selection.cv.fold_small import SmallPath, is_small
+from gramian.selection.cv.fold_small import SmallPath
 from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.proximal_newton import model_step
 
@@ -56,7 +56,7 @@ class FoldProximal(FoldSearch):
 
     def begun(self, plan: Plan) -> FoldPath:
         passes = FoldPasses(self.problem, plan)
-        if is_small(self.problem, passes) and _classes_complete(self.problem, passes):
+        if SmallPath.supports(self.problem, passes) and _classes_complete(self.problem, passes):
             return SmallPath(self.problem, passes, SETTLED)
         return _Path(self.problem, passes)
 
@@ -94,7 +94,7 @@ class _Path:
             share = train[live] / total[live, None]
             point, slope = theta[live], np.einsum("ka,akp->kp", share, sums.gradients)
             smooth = np.einsum("ka,ak->k", share, sums.values) + model.square(point)
-            there = smooth + model.rough(point)
+            there = smooth + model.nonsmooth(point)
             if not self.known and not number and not theta.any():
                 self.level = there + 1e-9 * np.abs(there)
             fell = search.descended(live, there, there)
@@ -129,11 +129,11 @@ class _Path:
             ):
                 return None
             near = (-predicted <= SETTLED**2 * np.abs(smooth)) & (there <= self.level[live])
-            done = near & (live > 0)  # the last step is judged to first order: a test part has a slope there
-            judged = (sums.values + np.einsum("akp,kp->ak", sums.gradients, delta))[:, done]
+            done = near & (live > 0)  # the loss after the last step is to first order: a test part has a slope there
+            validation_losses = (sums.values + np.einsum("akp,kp->ak", sums.gradients, delta))[:, done]
             with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                 part = test[live[done] - 1]
-                scores[live[done] - 1] = np.einsum("ka,ak->k", part, judged) / (part @ sums.weights)
+                scores[live[done] - 1] = np.einsum("ka,ak->k", part, validation_losses) / (part @ sums.weights)
             search.advance(live, point, there, delta, predicted)
             fall[live] = predicted
             theta[live] = model.within(point + delta)
@@ -221,7 +221,7 @@ class _Path:
                 of_one(row)
         else:
             parallel_map(of_one, range(len(live)))
-        return delta, (g * delta).sum(axis=1) + model.rough(theta + delta) - model.rough(theta)
+        return delta, (g * delta).sum(axis=1) + model.nonsmooth(theta + delta) - model.nonsmooth(theta)
 
 
 @njit(cache=True, nogil=True)
@@ -288,7 +288,7 @@ class _Models:
         found = [self.problem.prox(one.reshape(self.problem.m, -1), 1.0) for one in theta]
         return np.stack(found).reshape(theta.shape)
 
-    def rough(self, theta: Floats) -> Floats:
+    def nonsmooth(self, theta: Floats) -> Floats:
         return np.array([self.problem.rough(one.reshape(self.problem.m, -1)) for one in theta])
 
 

@@ -9,8 +9,8 @@ from gramian.objective.problem import Problem, joint_scale, least_scale
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
-from gramian.selection.cv.fold_passes import foretold
-from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, rough_part
+from gramian.selection.cv.fold_passes import extrapolated
+from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, nonsmooth_part
 from gramian.selection.cv.splits import Plan
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.proximal_newton import model_step
@@ -105,7 +105,7 @@ class FoldScale(SharedFolds):
     def _at(self, alpha: float) -> Floats | None:
         """θ and the logarithm of the scale of every model at alpha."""
         problem, p = self.problem.with_alpha(alpha), self.problem.p
-        start = foretold(self.known, alpha) if self.known else self._first()
+        start = extrapolated(self.known, alpha) if self.known else self._first()
         base = np.column_stack([start[:, :p], np.exp(start[:, p])])
         search, everyone = Backtracking(base, sufficient=SUFFICIENT), np.arange(len(base))
         for _ in range(MAX_PASSES):
@@ -115,8 +115,8 @@ class FoldScale(SharedFolds):
                 return None
             value_there, squares, sums, side = self._pass(theta, scale)
             penalty_slope = problem.quadratic(theta)[1]
-            rough = rough_part(problem, theta)
-            value_there += 0.5 * (penalty_slope * theta[:, : problem.d]).sum(axis=1) + rough
+            nonsmooth = nonsmooth_part(problem, theta)
+            value_there += 0.5 * (penalty_slope * theta[:, : problem.d]).sum(axis=1) + nonsmooth
             if not np.isfinite(value_there).all():
                 return None
             rose = ~search.descended(everyone, value_there, value_there)
@@ -138,7 +138,7 @@ class FoldScale(SharedFolds):
             step = self._direction(problem, H, g, theta)
             if step is None:
                 return None
-            slope = (g * step).sum(axis=1) + rough_part(problem, theta + step[:, :p]) - rough
+            slope = (g * step).sum(axis=1) + nonsmooth_part(problem, theta + step[:, :p]) - nonsmooth
             if not (slope <= NOTHING * value_there).all():
                 return None
             lowest = step[:, p] / scale

@@ -6,7 +6,7 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import single_threaded_blas
 from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_passes import FoldPasses, foretold, nearest
+from gramian.selection.cv.fold_passes import FoldPasses, extrapolated, nearest
 from gramian.solvers.smooth.newton import solver_of
 from gramian.solvers.smooth.proximal_newton import MOST_SWEEPS, minimiser
 
@@ -21,19 +21,19 @@ FLAT = 1e-9  # of the mean slope of the loss: what a gradient may be, where noth
 MOST_COLLINEAR = 1e12  # diagonal of the inverse of a Hessian whose own diagonal is 1
 
 
-def is_small(problem: Problem, passes: FoldPasses) -> bool:
-    """Whether a Hessian of each model costs no more than the calls that ask for it."""
-    parts = problem.parts
-    whole = parts is not None and not parts.groups and (parts.smooth or problem.p <= MOST_WHOLE)
-    return passes.table is not None and whole and len(passes.table[0]) * problem.p**2 <= MOST_PRODUCTS
-
-
 class SmallPath:
     """The models of one plan from alpha to alpha, for losses of one output and penalties without groups.
 
     `settled` is a length in the metric of the Hessian, over the root of the objective. A Hessian is kept for the steps
     that follow at its alpha as long as they converge fast.
     """
+
+    @staticmethod
+    def supports(problem: Problem, passes: FoldPasses) -> bool:
+        """Whether a Hessian of each model costs no more than the calls that ask for it."""
+        parts = problem.parts
+        whole = parts is not None and not parts.groups and (parts.smooth or problem.p <= MOST_WHOLE)
+        return passes.table is not None and whole and len(passes.table[0]) * problem.p**2 <= MOST_PRODUCTS
 
     def __init__(self, problem: Problem, passes: FoldPasses, settled: float) -> None:
         assert passes.table is not None
@@ -46,7 +46,7 @@ class SmallPath:
         self.empty = bool((train.sum(axis=1) <= 0).any())
         with np.errstate(invalid="ignore"):  # NaN where no row counts
             self.train, self.test = (part / part.sum(axis=1, keepdims=True) for part in (train, test))
-        self.judged = test > 0
+        self.tested = test > 0
         self.count = len(train)
         self.known: dict[float, Floats] = {}
         self.terms: dict[float, tuple[Floats, Floats]] = {}  # loss of those models, and penalty over its alpha
@@ -66,7 +66,7 @@ class SmallPath:
     def _validation(self, theta: Floats) -> Floats:
         """Mean losses on the test parts; NaN where no row of one counts."""
         values = self.problem.loss.value(self.y, theta[1:] @ self.Z.T)
-        values[~self.judged] = 0.0
+        values[~self.tested] = 0.0
         values *= self.test
         return np.asarray(values.sum(axis=1))
 
@@ -83,9 +83,9 @@ class SmallPath:
             point, share = theta[live], self.train if len(live) == self.count else self.train[live]
             values, g, h = loss.all(self.y, point @ Z.T)
             values *= share
-            bent, rough = problem.quadratic(point)[1], rough_part(problem, point)
+            bent, nonsmooth = problem.quadratic(point)[1], nonsmooth_part(problem, point)
             mean = values.sum(axis=1)
-            penalty = 0.5 * (bent * point[:, :d]).sum(axis=1) + rough
+            penalty = 0.5 * (bent * point[:, :d]).sum(axis=1) + nonsmooth
             there = mean + penalty
             fell = search.descended(live, there, there)
             if not fell.all():
@@ -115,10 +115,10 @@ class SmallPath:
                 if renewed:
                     curved = True
                     self._renew(problem, live, h * share)
-                found = self._steps(problem, live, point, g, rough, size)
-                if found is None:
+                steps = self._steps(problem, live, point, g, nonsmooth, size)
+                if steps is None:
                     return None
-                delta, gain = found
+                delta, gain = steps
                 last = before[live]
                 near = (gain <= LEFT * enough) | (gain**2 <= LEFT * enough * last)
                 if (near | flat | (gain <= SLOW * last)).all():
@@ -147,13 +147,13 @@ class SmallPath:
         if not self.known:
             return np.repeat(self.problem.zero(), self.count, axis=0)
         if self.smooth:
-            return foretold(self.known, alpha).copy()
+            return extrapolated(self.known, alpha).copy()
         near = nearest(self.known, alpha)
         theta, g = self.known[near], self.slopes[near].copy()
         g[:, : problem.d] += problem.quadratic(theta)[1]
-        rough, size = rough_part(problem, theta), np.full(self.count, np.inf)
-        found = self._steps(problem, np.arange(self.count), theta, g, rough, size)
-        return theta.copy() if found is None else _within(problem, theta + found[0])
+        nonsmooth, size = nonsmooth_part(problem, theta), np.full(self.count, np.inf)
+        steps = self._steps(problem, np.arange(self.count), theta, g, nonsmooth, size)
+        return theta.copy() if steps is None else _within(problem, theta + steps[0])
 
     def _renew(self, problem: Problem, live: Ints, h: Floats) -> None:
         """The Hessians of the loss where the models are, from the curvature of each row times its share."""
@@ -164,7 +164,7 @@ class SmallPath:
             self.inverses[live] = _inverses(self.hessians[live] + problem.bend)
 
     def _steps(
-        self, problem: Problem, live: Ints, theta: Floats, g: Floats, rough: Floats, size: Floats
+        self, problem: Problem, live: Ints, theta: Floats, g: Floats, nonsmooth: Floats, size: Floats
     ) -> tuple[Floats, Floats] | None:
         """The step of every model to the minimum of its quadratic model, and the decrease to first order."""
         if self.smooth:
@@ -179,7 +179,7 @@ class SmallPath:
         for k, enough in enumerate((INNER * left.max(axis=1, initial=0.0)).tolist()):
             minimiser(len(x[k]))(H[k], x[k], slope[k], *problem.separable, enough, MOST_SWEEPS)
         delta = x - theta
-        return delta, rough - rough_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
+        return delta, nonsmooth - nonsmooth_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
 
 
 def _inverses(H: Floats) -> Floats:
@@ -206,7 +206,7 @@ def _within(problem: Problem, theta: Floats) -> Floats:
     return theta
 
 
-def rough_part(problem: Problem, theta: Floats) -> Floats:
+def nonsmooth_part(problem: Problem, theta: Floats) -> Floats:
     """What the penalty has beside squares, of every model (M, p)."""
     parts, c = problem.parts, theta[:, : problem.d]
     assert parts is not None

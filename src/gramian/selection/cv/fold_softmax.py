@@ -6,7 +6,7 @@ from gramian._core.types import Bools, Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
-from gramian.selection.cv.fold_passes import NEAR, foretold, nearest
+from gramian.selection.cv.fold_passes import NEAR, extrapolated, nearest
 from gramian.selection.cv.splits import Plan
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.newton_cg import Product
@@ -90,7 +90,7 @@ class _Path:
         """The validation losses of the optima at alpha."""
         models = self.models
         models.problem = models.problem.with_alpha(alpha)
-        theta = start = foretold(self.known, alpha, POINTS) if self.known else self.zero
+        theta = start = extrapolated(self.known, alpha, POINTS) if self.known else self.zero
         count = len(theta)
         live, solve = np.arange(count), None
         search = Backtracking(theta)
@@ -98,7 +98,7 @@ class _Path:
             value, g = models.gradients(theta[live], live)
             if not self.known and theta is self.zero:
                 self.level = value * (1.0 + 1e-9)
-            if theta is start and (value > self.level).any():  # led astray: from the nearest alpha then
+            if theta is start and (value > self.level).any():  # the extrapolation is worse: start at the nearest alpha
                 near = self.known[nearest(self.known, alpha)]
                 theta = np.where((value > self.level)[:, None, None], near, theta)
                 continue

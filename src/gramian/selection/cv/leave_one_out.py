@@ -63,8 +63,8 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
     return np.concatenate(problem.rows.sum(of_block))
 
 
-def some_without_each(problem: Problem, theta: Floats, index: Ints) -> Floats:
-    """The same of some rows, whose curvature stands for that of all."""
+def loo_predictions_of(problem: Problem, theta: Floats, index: Ints) -> Floats:
+    """The leave-one-out predictions of a sample of rows, whose curvature stands for that of all."""
     alone = part_of(problem, index, alone=True)
     if isinstance(alone.loss, PiecewiseLinear):
         alone = softened(alone, theta)
@@ -73,7 +73,7 @@ def some_without_each(problem: Problem, theta: Floats, index: Ints) -> Floats:
 
 
 def softened(problem: Problem, theta: Floats) -> Problem:
-    """The problem with its kinks made smooth over the width of a density estimate, which gives it a curvature."""
+    """The problem with its breakpoints smoothed over the width of a density estimate, which gives it a curvature."""
     loss = problem.loss
     assert isinstance(loss, PiecewiseLinear)
 

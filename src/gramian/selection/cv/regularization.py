@@ -13,8 +13,8 @@ from gramian.objective.problem import Problem
 from gramian.rows import Block, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.cv.fold_moments import FINER, Limited, select
-from gramian.selection.cv.fold_newton import FoldNewton, RoughFoldNewton
-from gramian.selection.cv.fold_piecewise import FoldKink
+from gramian.selection.cv.fold_newton import ComparisonFoldNewton, FoldNewton
+from gramian.selection.cv.fold_piecewise import FoldPiecewise
 from gramian.selection.cv.fold_proximal import FoldProximal
 from gramian.selection.cv.fold_scale import FoldScale
 from gramian.selection.cv.fold_softmax import FoldSoftmax
@@ -163,11 +163,11 @@ class AlphaSearch:
         self.losses = Limited(self._losses)
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
-        """Scores over the grid, refined unless it is fixed; losses with a kink cost too much for that."""
-        kinked = any(not problem.loss.smooth for problem in self.problems)
+        """Scores over the grid, refined unless it is fixed; losses with breakpoints cost too much for that."""
+        nonsmooth = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
         finer = COMPARISON_FINER if self.comparison else FINER
-        scores = select(self.losses, alphas, rule=rule, fixed=fixed or kinked, limits=limits, finer=finer)
+        scores = select(self.losses, alphas, rule=rule, fixed=fixed or nonsmooth, limits=limits, finer=finer)
         return replace(scores, error=np.array([self._error(float(alpha)) for alpha in scores.alphas]))
 
     def _error(self, alpha: float) -> float:
@@ -240,29 +240,29 @@ class Refits(Strategy):
         """The validation losses (A,) of one split."""
         with threads(1):
             losses = np.full(len(alphas), np.nan)
-            judge = reading(test)
-            if judge.columns.weight <= 0:
+            test_problem = reading(test)
+            if test_problem.columns.weight <= 0:
                 return losses  # no row has a weight, or takes part in this binary problem
             problem = reading(train)
             if problem.columns.weight <= 0:
                 return losses
-            judge = _judge(problem, judge)
+            test_problem = _known_classes(problem, test_problem)
             start = None
             for a, alpha in enumerate(alphas):
                 fit = self.task.fit(problem.with_alpha(float(alpha)), start=start)
                 if not isinstance(problem.loss, PiecewiseLinear | MultiHinge | RootHinge | StudentT):
                     start = fit.theta
-                losses[a] = validation(judge, fit)
+                losses[a] = validation(test_problem, fit)
             return losses
 
 
 STRATEGIES: tuple[type[Strategy], ...] = (  # by cost, the cheapest first
     ApproximateLeaveOneOut,
     FoldProximal,
-    FoldKink,
+    FoldPiecewise,
     FoldScale,
     FoldSoftmax,
-    RoughFoldNewton,
+    ComparisonFoldNewton,
     FoldNewton,
     Refits,
 )
@@ -276,8 +276,8 @@ def strategy_of(tasks: list[FoldTask], *, comparison: bool = False) -> type[Stra
     raise AssertionError("Separate fits support everything.")
 
 
-def _judge(problem: Problem, test: Problem) -> Problem:
-    """The rows that a fit may be judged by: of classes that it has seen, where there are such."""
+def _known_classes(problem: Problem, test: Problem) -> Problem:
+    """The test rows of classes that the fit has seen, or all where there are none such."""
     if problem.loss.targets not in ("signs", "classes"):
         return test
     seen = class_weights(problem.rows)[0]
@@ -288,13 +288,13 @@ def _judge(problem: Problem, test: Problem) -> Problem:
     return known if known.columns.weight > 0 else test
 
 
-def validation(judge: Problem, fit: Fit) -> float:
+def validation(test: Problem, fit: Fit) -> float:
     """The mean loss of a fit on other rows; a scale that was estimated is the one of the fit."""
     loss = fit.problem.loss if fit.scale is None else fit.problem.loss.at(fit.scale)  # type: ignore[attr-defined]
-    bare = judge.with_loss(loss).with_alpha(0.0)
+    bare = test.with_loss(loss).with_alpha(0.0)
     theta = bare.to_standardized(fit.coef, fit.intercept)
     mean = float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
-    # Huber's loss is in units of its scale: what is minimised, and so judged, is scale + scale · loss.
+    # Huber's loss is in units of its scale: what is minimised, and so the validation loss, is scale + scale · loss.
     return mean if fit.scale is None or not isinstance(loss, Huber) else fit.scale * (1.0 + mean)
 
 

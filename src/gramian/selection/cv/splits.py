@@ -176,7 +176,7 @@ def subset(rows: Rows, index: Ints) -> Rows:
 
 
 def fold_weights(plans: list[Plan], rows: Rows) -> Floats | None:
-    """What each fold counts: with leave-one-out its row's weight (zero: neither used nor judged), else the same."""
+    """What each fold counts: with leave-one-out its row's weight (zero: in no training or test part), else the same."""
     if not plans[0].leave_one_out:
         return None
     weight = rows.collect().weights

@@ -13,7 +13,7 @@ from gramian._core.types import Array
 from gramian.selection.evaluation.leaks import leaked_rows
 from gramian.selection.evaluation.nested import Pooled
 from gramian.selection.evaluation.sample import Sample, check_model, read
-from gramian.selection.evaluation.scoring import check_level, judges
+from gramian.selection.evaluation.scoring import check_level, scorers
 from gramian.selection.evaluation.trials import predicted
 
 FEW_VALUES = 20  # a target with at most so many different values is cut with equal shares of each
@@ -182,7 +182,7 @@ class HoldOut:
             )
         classes = np.unique(np.concatenate([self._training.y, self._test.y])) if classifier else None
         sample = replace(self._test, classes=classes)
-        measures = judges(metrics, model, sample)
+        measures = scorers(metrics, model, sample)
         rows = np.arange(sample.n)
         needs = {"labels", *(part.needs for part in measures)}
         found = {need: predicted(model, sample, rows, self._training.kept, need) for need in needs}

@@ -15,7 +15,7 @@ from gramian._core.types import Array, Floats, Ints
 from gramian._core.validation import flag
 from gramian.selection.evaluation.choices import text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
-from gramian.selection.evaluation.scoring import Scorer, judge
+from gramian.selection.evaluation.scoring import Scorer, scorer
 from gramian.selection.evaluation.trials import fitted, predicted, splits
 
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
@@ -167,7 +167,7 @@ def curves(
         if not values:
             raise ValueError(f"values is empty; give at least one value of {over!r} to try.")
     sample = read(X, y, sample_weight, classifier=classifier)
-    measure = judge(metric or ("error_rate" if classifier else "mse"), sample)
+    measure = scorer(metric or ("error_rate" if classifier else "mse"), sample)
     pairs = splits(cv, sample, seed, "cv")
     if over == "rows":
         if shuffle:

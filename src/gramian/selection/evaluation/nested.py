@@ -12,7 +12,7 @@ from gramian._core.text import aligned
 from gramian._core.types import Array, Floats
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
-from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, judges
+from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, scorers
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 
 MOST_SHOWN = 10  # folds whose choices are printed
@@ -183,7 +183,7 @@ def evaluate(
             if before is not None and before is not inner and repr(before) not in ("5", repr(inner)):
                 notes.append(f"{path} was {before!r}, here {inner!r}; inner=None keeps the model's own.")
     sample = read(X, y, sample_weight, classifier=classifier)
-    measures = judges(metrics, model, sample)
+    measures = scorers(metrics, model, sample)
     pairs = splits(outer, sample, seed, "outer")
     needs = list(dict.fromkeys(["labels", *(part.needs for part in measures if part.needs != "numbers")]))
     predictions: dict[str, list[Array]] = {need: [] for need in needs}

@@ -68,22 +68,22 @@ class Scorer:
         return more
 
 
-def judges(given: Any, model: Any, sample: Sample) -> list[Scorer]:
+def scorers(given: Any, model: Any, sample: Sample) -> list[Scorer]:
     """Metrics from names, functions, a list or dict of these, or None for those of the task."""
     if given is None:
-        return [judge(name, sample) for name in _usual(model, sample)]
+        return [scorer(name, sample) for name in _usual(model, sample)]
     if isinstance(given, Mapping):
-        return [judge(value, sample, name) for name, value in given.items()]
+        return [scorer(value, sample, name) for name, value in given.items()]
     if isinstance(given, str | Metric) or callable(given):
         given = [given]
-    found = [judge(value, sample) for value in given]
-    names = [part.name for part in found]
-    if not found or len(set(names)) < len(names):
+    chosen = [scorer(value, sample) for value in given]
+    names = [part.name for part in chosen]
+    if not chosen or len(set(names)) < len(names):
         raise ValueError(f"metrics is {given!r}; it must name at least one metric, and none twice.")
-    return found
+    return chosen
 
 
-def judge(given: Any, sample: Sample, name: str | None = None) -> Scorer:
+def scorer(given: Any, sample: Sample, name: str | None = None) -> Scorer:
     """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
     if isinstance(given, str | Metric) or hasattr(given, "metric"):
         if isinstance(given, str) and given in ALIASES:
