@@ -1,8 +1,13 @@
 """φ(x): explicit representations of rows, as scikit-learn transformers."""
 
-from gramian.features.functions import FunctionFeatures
-from gramian.features.polynomial import PolynomialFeatures
-from gramian.features.radial import RadialBasisFeatures
-from gramian.features.scaler import StandardScaler
+from gramian._core.lazy import attach
 
-__all__ = ["FunctionFeatures", "PolynomialFeatures", "RadialBasisFeatures", "StandardScaler"]
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "gramian.features.functions": ["FunctionFeatures"],
+        "gramian.features.polynomial": ["PolynomialFeatures"],
+        "gramian.features.radial": ["RadialBasisFeatures"],
+        "gramian.features.scaler": ["StandardScaler"],
+    },
+)

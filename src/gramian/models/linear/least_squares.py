@@ -7,9 +7,8 @@ from gramian._core.estimator import estimator
 from gramian._core.validation import choice, flag
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.squared_loss import Options
-from gramian.models.linear.ridge_method import LeastSquares, by_iterations
+from gramian.models.linear.ridge_method import LeastSquares, by_iterations, solver_object
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Solver
 from gramian.solvers.least_squares.closed_form import METHODS
 
 
@@ -60,7 +59,7 @@ class LinearRegression(InferentialModel):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
-        asked = self.solver if isinstance(self.solver, Solver) else None
+        asked = solver_object(self.solver)
         solver = "auto" if asked else choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight)
         options = Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver)

@@ -85,8 +85,8 @@ class Regressor(Kernelised, Composed, InferentialModel):
     -----
     The squared loss with a quadratic penalty is `Ridge`, with an absolute one `Lasso` or `ElasticNet`, with none
     `LinearRegression`: the same choice of alpha, coefficients, certificate, standard errors and intervals, at the same
-    cost. The rest is by general solvers, and so is the squared loss with a general solver asked for or callbacks:
-    Standard errors are those of M-estimators: a sandwich in which each row's gradient is divided by 1 − its leverage
+    cost. The rest is by general solvers, and so is the squared loss with a general solver, callbacks or a time limit:
+    standard errors are those of M-estimators: a sandwich in which each row's gradient is divided by 1 − its leverage
     (HC3), with the scale of Huber's loss and Student's t corrected for the degrees of freedom, and intervals of
     Student's t; of counts by the curvature of the likelihood. The bias of a penalty and the choice of alpha are not in
     them. Where most rows are fitted perfectly there is no scale, and `summary()` is refused: give one.
@@ -131,7 +131,8 @@ class Regressor(Kernelised, Composed, InferentialModel):
         data = self._source(X, y, sample_weight, sums=alpha is not None or penalty == Zero())
         self._forget_fit()
         self._loss = loss
-        method = self._squared_loss_method(loss, penalty, data.d) if self.kernel is None and not callbacks else None
+        whole = self.kernel is None and not callbacks and self.time is None  # general solvers can end at any step
+        method = self._squared_loss_method(loss, penalty, data.d) if whole else None
         if method is None:
             if not isinstance(data, Rows):
                 raise ValueError(self._needs_moments(type(data).__name__))

@@ -12,9 +12,8 @@ from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.squared_loss import Options
-from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations
+from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations, solver_object
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Solver
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -129,7 +128,7 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
-        if isinstance(self.solver, Solver):
+        if solver_object(self.solver) is not None:
             raise ValueError(
                 f"The solver {self.solver.name!r} fits coefficients, and a kernel matrix is solved in closed form: "
                 "give rank=, the number of landmark points, or leave solver out."
@@ -168,7 +167,7 @@ class Ridge(Kernelised, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        asked = self.solver if isinstance(self.solver, Solver) else None
+        asked = solver_object(self.solver)
         solver = "auto" if asked else validation.choice("solver", self.solver, METHODS)
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         self._forget_fit()

@@ -1,7 +1,7 @@
 """Least squares and ridge in closed form: alpha from moments of the folds, the path, a certified solution."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,10 +20,8 @@ from gramian.selection.cv.fold_moments import FoldMoments, select
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import plan
 from gramian.selection.features.input import fold_moments
-from gramian.solvers.base import Solver
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import quadratic
-from gramian.solvers.least_squares.landmarks import solve_landmarks
 from gramian.solvers.least_squares.ridge_path import RidgePath
 from gramian.solvers.least_squares.row_space import (
     MOST_PRIMAL_COLUMNS,
@@ -36,9 +34,21 @@ from gramian.solvers.least_squares.row_space import (
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 
+if TYPE_CHECKING:
+    from gramian.solvers.base import Solver  # which brings compiled loops that the closed form does without
+
 GRID = 50
 MAX_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
 MAX_GRID_RANGE = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
+
+
+def solver_object(solver: Any) -> "Solver | None":
+    """The solver object that was asked for; None for a name."""
+    if isinstance(solver, str):
+        return None
+    from gramian.solvers.base import Solver
+
+    return solver if isinstance(solver, Solver) else None
 
 
 class LeastSquares:
@@ -57,7 +67,7 @@ class LeastSquares:
 
 
 def by_iterations(
-    exact: ClosedForm, penalty: QuadraticPenalty | None, solver: Solver, data: Data, options: Options
+    exact: ClosedForm, penalty: QuadraticPenalty | None, solver: "Solver", data: Data, options: Options
 ) -> SquaredLossFit:
     """The fit of the same problem by a solver object."""
     from gramian.models.linear.iterative_method import IterativeMethod  # with all solvers: only those who ask wait
@@ -92,6 +102,8 @@ class RidgeMethod:
             moments = reduced if isinstance(reduced, Moments) else moments_of(reduced)
             path = _path(moments, grid, penalty, intercept, space)
         if isinstance(reduced, Rows) and reduced.basis is not None and alpha > 0 and options.solver != "qr":
+            from gramian.solvers.least_squares.landmarks import solve_landmarks
+
             solution = solve_landmarks(reduced, intercept=intercept, alpha=alpha, moments=moments)
         else:
             solution = solve(

@@ -1,33 +1,29 @@
 """Losses: functions of a target and a prediction. Adding one is one frozen class, in the file of its kind of target."""
 
-from gramian.objective.losses.base import Loss
-from gramian.objective.losses.classification import (
-    Hinge,
-    Logistic,
-    MultiHinge,
-    Perceptron,
-    RootHinge,
-    SoftMargin,
-    Softmax,
-    SquaredHinge,
-)
-from gramian.objective.losses.regression import Absolute, Huber, Poisson, Power, Quantile, Squared, StudentT
+from gramian._core.lazy import attach
 
-__all__ = [
-    "Absolute",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "MultiHinge",
-    "Perceptron",
-    "Poisson",
-    "Power",
-    "Quantile",
-    "RootHinge",
-    "SoftMargin",
-    "Softmax",
-    "Squared",
-    "SquaredHinge",
-    "StudentT",
-]
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "gramian.objective.losses.base": ["Loss"],
+        "gramian.objective.losses.classification": [
+            "Hinge",
+            "Logistic",
+            "MultiHinge",
+            "Perceptron",
+            "RootHinge",
+            "SoftMargin",
+            "Softmax",
+            "SquaredHinge",
+        ],
+        "gramian.objective.losses.regression": [
+            "Absolute",
+            "Huber",
+            "Poisson",
+            "Power",
+            "Quantile",
+            "Squared",
+            "StudentT",
+        ],
+    },
+)

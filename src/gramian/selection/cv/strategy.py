@@ -103,7 +103,8 @@ class SharedFolds(Strategy):
 
     @classmethod
     def supports(cls, task: FoldTask) -> bool:
-        return not task.leave_one_out and task.solver in cls.solvers and cls._supports(task.problem, task.plans)
+        named = isinstance(task.solver, str) and task.solver in cls.solvers
+        return named and not task.leave_one_out and cls._supports(task.problem, task.plans)
 
     @staticmethod
     @abstractmethod
