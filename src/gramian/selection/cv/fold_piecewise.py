@@ -10,7 +10,7 @@ from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
 from gramian.selection.cv.fold_passes import extrapolated
-from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.splits import Plan, row_weights
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
 from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDED, smoothed_newton
@@ -50,18 +50,11 @@ class FoldPiecewise(SharedFolds):
         assert isinstance(problem.loss, PiecewiseLinear)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
         self.pieces = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
-        weight = block.weights
-        train, self.test = [weight], []
-        for plan in plans:
-            labels = plan.folds.labels(0, len(self.Z))
-            used = weight * (labels >= 0)
-            train += list(plan.train[:, labels] * used)
-            self.test += list(plan.test[:, labels] * used)
-        self.train = np.array(train)
-        self.known: list[dict[float, Floats]] = [{} for _ in train]  # of every model, θ (1, p) at each alpha
+        self.train, self.test = row_weights(plans, block.weights)
+        self.known: list[dict[float, Floats]] = [{} for _ in self.train]  # of every model, θ (1, p) at each alpha
         self.path = self.known[0]
-        self.lossless = [0.0 for _ in train]  # an alpha at which no training row loses anything, nor at smaller ones
-        self.widths = [0.0 for _ in train]  # how far θ moved the predictions when it was last corrected
+        self.lossless = [0.0] * len(self.train)  # an alpha at which no training row loses anything, nor at smaller ones
+        self.widths = [0.0] * len(self.train)  # how far θ moved the predictions when it was last corrected
 
     def losses(self, alphas: Floats) -> Floats | None:
         """Mean validation losses (A, K) from large alphas to small; None where a part lacks a class."""

@@ -11,7 +11,7 @@ from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_newton import SETTLED
 from gramian.selection.cv.fold_passes import extrapolated
 from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, nonsmooth_part
-from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.splits import Plan, row_weights
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.proximal_newton import model_step
 
@@ -55,14 +55,7 @@ class FoldScale(SharedFolds):
         assert block.y is not None
         self.y = np.asarray(block.y[:, 0], dtype=np.float64)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
-        weight = block.weights
-        train, self.test = [weight], []
-        for plan in plans:
-            labels = plan.folds.labels(0, len(self.Z))
-            used = weight * (labels >= 0)
-            train += list(plan.train[:, labels] * used)
-            self.test += list(plan.test[:, labels] * used)
-        self.train = np.array(train)
+        self.train, self.test = row_weights(plans, block.weights)
         self.total = self.train.sum(axis=1)
         self.panels = [slice(i, i + PANEL) for i in range(0, len(self.Z), PANEL)]
         self.known: dict[float, Floats] = {}  # θ and the logarithm of the scale of every model

@@ -215,3 +215,14 @@ def _all_but_one(totals: list[Any]) -> list[Any]:
     for total in reversed(totals[1:-1]):
         after.append(total + after[-1])
     return [*(a + b for a, b in zip(before[:-1], reversed(after), strict=True)), before[-1]]
+
+
+def row_weights(plans: list[Plan], weight: Floats) -> tuple[Floats, list[Floats]]:
+    """Weights (n,) of the rows in the model of all and in every training part, and in every test part."""
+    train, test = [weight], []
+    for plan in plans:
+        labels = plan.folds.labels(0, len(weight))
+        used = weight * (labels >= 0)
+        train += list(plan.train[:, labels] * used)
+        test += list(plan.test[:, labels] * used)
+    return np.array(train), test
