@@ -20,6 +20,8 @@ def expected(problem):
     estimates_scale = isinstance(loss, Scaled) and loss.scale is None
     if isinstance(loss, Perceptron) or (isinstance(loss, MultiHinge) and loss.margin == 0):
         return ("PrimalDual",), NO_MARGIN
+    if isinstance(loss, RootHinge):
+        return ("RootDescent",), "the root is concave in the hinge: a weighted hinge lies above it"
     if is_concave(problem):
         if problem.m > 1 and not loss.smooth:
             return refused(problem, "one decision per class (multiclass='ovr'), or the Softmax loss")
@@ -33,8 +35,6 @@ def expected(problem):
             "LocalLinear",
             *inner[0],
         ), f"a concave penalty lies below weighted L1 norms that touch it: {name} on these"
-    if isinstance(loss, RootHinge):
-        return ("RootDescent",), "the root is concave in the hinge: a weighted hinge lies above it"
     if parts is None:
         if loss.convex and problem.penalty.convex and not loss.smooth:
             return general(problem, estimates_scale)

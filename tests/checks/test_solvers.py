@@ -9,7 +9,7 @@ from scipy.optimize import lsq_linear, minimize
 
 import gramian as gm
 from checks.members import members, public_classes
-from gramian.objective.losses import Huber, MultiHinge, Power, RootHinge
+from gramian.objective.losses import Hinge, Huber, MultiHinge, Power, RootHinge
 from gramian.objective.losses.base import Loss, PiecewiseLinear, Scaled
 from gramian.objective.penalties import Penalty
 from gramian.objective.problem import Problem
@@ -286,7 +286,10 @@ def proved(loss, penalty, alpha, X, y, weight, fit, intercept, most=1e-7):
         value = (weight / weight.sum()) @ loss.value(y, f if f.shape[1] > 1 else f[:, 0])
         value += alpha * sum(given.value(c) for c in coef.T)
         np.testing.assert_allclose(fit.value, value, rtol=1e-9, atol=1e-12)
-    if isinstance(loss, RootHinge | MultiHinge):
+    if isinstance(loss, RootHinge):
+        assert decrease_below(given, alpha, X, y, weight, coef[:, 0], b) <= 1e-6
+        return
+    if isinstance(loss, MultiHinge):
         return
     if not loss.convex or loss.targets == "classes":
         assert kkt(loss, given if loss.targets == "classes" else penalty, alpha, X, y, weight, coef, b) <= 1e-6
@@ -297,6 +300,22 @@ def proved(loss, penalty, alpha, X, y, weight, fit, intercept, most=1e-7):
     found = proof(loss, penalty, alpha, X, y, weight, coef[:, 0], b[0] if intercept else None, dual)
     assert found.lack <= 1e-9
     assert -1e-12 * abs(found.value) <= found.gap <= most * abs(found.value)
+
+
+def decrease_below(penalty, alpha, X, y, weight, w, b, nearness=1e-3):
+    """How much lower, relatively, the weighted hinge that touches the root of the hinge at a fit can be."""
+
+    def hinges(w, b):
+        return np.maximum(1.0 - y * (X @ w + (0.0 if b is None else b)), 0.0)
+
+    slopes = 0.5 * weight / np.sqrt(hinges(w, b) + nearness)
+    alpha, above = alpha * weight.sum() / slopes.sum(), touching(penalty, alpha, w)
+    best = solve(Hinge(), above, alpha, X, y, slopes, intercept=b is not None)
+    here, there = (
+        (slopes / slopes.sum()) @ hinges(w, b) + alpha * above.value(w)
+        for w, b in ((w, b), (best.coef[:, 0], best.intercept))
+    )
+    return (here - there) / here
 
 
 # the checks

@@ -1,4 +1,4 @@
-"""The square root of the hinge, by weighted hinges."""
+"""The square root of the hinge, by weighted hinges; a concave penalty by weighted L1 norms in the same steps."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,15 +13,16 @@ from gramian.solvers.base import INTERIOR_POINT_STEPS, Solver, State, pass_cost,
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual, penalty_value
 from gramian.solvers.row_products import RowProducts
-from gramian.solvers.sparse.local_linear import is_concave
+from gramian.solvers.sparse.local_linear import is_concave, majorizer
 
 
 @dataclass(frozen=True)
 class RootDescent(Solver):
     """The square root of the hinge: a hinge whose rows are weighted by the slope of the root, solved in turn.
 
-    The root is concave in the hinge, so each weighted hinge lies above it and the objective falls. The minimum found is
-    a local one.
+    The root is concave in the hinge, so each weighted hinge lies above it and the objective falls. A penalty that is
+    concave in every |w| is replaced in the same step by the weighted L1 norm that touches it. The minimum found is a
+    local one.
     """
 
     nearness: float = 1e-3  # added under the root, whose slope is infinite at the margin
@@ -33,8 +34,8 @@ class RootDescent(Solver):
         return problem.loss.weighted_hinge
 
     def cost(self, problem: Problem) -> float:
-        """Some interior points; a concave penalty is majorised first."""
-        return np.inf if is_concave(problem) else INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p
+        """Some interior points."""
+        return INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p
 
     def reason(self, problem: Problem) -> str:
         return "the root is concave in the hinge: a weighted hinge lies above it"
@@ -46,15 +47,17 @@ class RootDescent(Solver):
     def step(self, problem: Problem, state: State) -> State:
         near = state.more["near"]
         hinge = problem.with_loss(Hinge())
+        above, start = majorizer(hinge, state.theta) if is_concave(problem) else (hinge, state.theta)
         roots = np.sqrt(_hinges(hinge, state.theta) + near)
         weight = 0.5 / roots
-        method: Solver = InteriorPoint(weight) if InteriorPoint().supports(hinge) else PrimalDual(weight)
-        inner = run(method, hinge, state.theta, max_iter=100, tol=1e-9, inner=True)
+        method: Solver = InteriorPoint(weight) if InteriorPoint().supports(above) else PrimalDual(weight)
+        inner = run(method, above, start, max_iter=100, tol=1e-9, inner=True)
+        end = inner.theta if above is hinge else problem.to_standardized(*above.to_original(inner.theta))
         share = RowProducts(problem).share
         before = float(share @ roots) + penalty_value(problem, state.theta)
-        after = float(share @ np.sqrt(_hinges(hinge, inner.theta) + near)) + penalty_value(problem, inner.theta)
+        after = float(share @ np.sqrt(_hinges(hinge, end) + near)) + penalty_value(problem, end)
         rises = not after <= before + 1e-8 * abs(before)  # of a subproblem that was not solved: θ stays
-        theta = state.theta if rises else inner.theta
+        theta = state.theta if rises else end
         drop = np.inf if rises else max(before - after, 0.0) / max(abs(after), 1e-300)
         last = near <= self.nearness
         more = {"near": max(near / 4.0, self.nearness), "measure": "decrease in the last reweighting"}
