@@ -1,7 +1,7 @@
 """A problem solved: solver chosen, started well, run, and certified."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.penalties import L2, Zero
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Callback, History, Outcome, Solver, run
+from gramian.solvers.base import Callback, Outcome, Solver, run
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.choose import choose, last_resort, named, plain, refuse_unfit
 from gramian.solvers.duality import duality_gap
@@ -21,6 +21,7 @@ from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
 from gramian.solvers.smooth.perfect_fit import perfect_fit
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
+from gramian.solvers.solution import Iterate, Solution
 from gramian.solvers.sparse.local_linear import is_concave, majorizer
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -28,27 +29,6 @@ SAMPLE_ROWS = 20_000  # rows that a large problem is solved on first
 MAX_RANKED_COLUMNS = 500  # columns whose Gram matrix is decomposed to count the independent ones
 MAX_RESOLVED = 3e9  # multiplications of a Hessian that the general method forms where another solver stalls
 RIDGE_OF_SEPARATED = 1e-4  # in standard units: what keeps separated classes finite
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted linear problem, in the units of the data: f = intercept + coefᵀx for m outputs."""
-
-    problem: Problem
-    theta: Floats
-    coef: Floats  # (d, m)
-    intercept: Floats  # (m,)
-    value: float
-    certificate: Certificate
-    solver: SolverInfo
-    history: History
-    iterations: int
-    converged: bool
-    scale: float | None = None
-    separated: bool = False
-    interrupted: bool = False
-    more: dict[str, Any] = field(default_factory=dict)
-    perfect: str = ""  # why the scale of the noise cannot be estimated
 
 
 def fit_problem(
@@ -61,7 +41,7 @@ def fit_problem(
     callbacks: Sequence[Callback] = (),
     warn: bool = True,
     inner: bool | None = None,
-) -> Fit:
+) -> Solution:
     """Minimise the objective; says so where the optimum was not reached, or is at infinity.
 
     A fit that is `inner` to something larger (as one without warnings is taken to be) leaves Ctrl-C to that.
@@ -104,7 +84,7 @@ def fit_problem(
         warn_user(found.perfect, ConvergenceWarning)
     elif warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
-    return found if problem is given else replace(found, problem=given)
+    return found if problem is given else replace(found, iterate=Iterate(given, found.theta, found.more))
 
 
 def _counted_rows(problem: Problem) -> Ints | None:
@@ -116,7 +96,7 @@ def _counted_rows(problem: Problem) -> Ints | None:
     return index if len(index) else None
 
 
-def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: Any) -> Fit:
+def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: Any) -> Solution:
     """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
     rows: Any = problem.rows
     part = Problem(
@@ -140,7 +120,8 @@ def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: A
         more["free"] = places[more["free"]]
     if "kinks" in more:
         more["kinks"] = Kinks.of(plain(problem))
-    return replace(fit, problem=problem, theta=problem.to_standardized(fit.coef, fit.intercept), more=more)
+    theta = problem.to_standardized(fit.coef, fit.intercept)
+    return replace(fit, iterate=Iterate(problem, theta, more))
 
 
 def _reachable(method: Solver, outcome: Outcome, tol: float) -> float:
@@ -154,7 +135,7 @@ def _worth_more(problem: Problem, method: Solver) -> bool:
     return problem.loss.convex and problem.penalty.convex and not method.last_resort and work <= MAX_RESOLVED
 
 
-def _resolved(problem: Problem, first: Fit, max_iter: int, tol: float, inner: bool) -> Fit:
+def _resolved(problem: Problem, first: Solution, max_iter: int, tol: float, inner: bool) -> Solution:
     """The fit by the general method, begun where another stopped; the first one where that is no better."""
     method, reason = last_resort(problem)
     usable = np.isfinite(first.theta).all() and first.value <= problem.value(problem.zero())
@@ -193,34 +174,31 @@ def _from_sample(problem: Problem, method: Solver) -> tuple[Floats | None, Float
     return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
 
 
-def _finished(problem: Problem, method: Solver, reason: str, outcome: Outcome, tol: float) -> Fit:
+def _finished(problem: Problem, method: Solver, reason: str, outcome: Outcome, tol: float) -> Solution:
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
     value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
     convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
     note = f"{WITHOUT_MARGIN[0].upper()}{WITHOUT_MARGIN[1:]}." if reason == WITHOUT_MARGIN else ""
-    holds = bool(value <= tol)
-    certificate = Certificate(kind, value, tol, holds, _rank(problem), None, "rows", note=note, convex=convex)
+    certificate = Certificate(
+        kind, value, tol, bool(value <= tol), _rank(problem), None, "rows", note=note, convex=convex
+    )
     perfect = perfect_fit(problem, theta, outcome.scale)
     if perfect:
         certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
-        holds = certificate.holds
     coef, intercept = problem.to_original(theta)
-    return Fit(
-        problem,
-        theta,
-        coef,
-        intercept,
-        outcome.value,
-        certificate,
-        SolverInfo(method.name, reason),
-        outcome.history,
-        outcome.iterations,
-        holds,
-        outcome.scale,
+    return Solution(
+        coef=coef,
+        intercept=intercept,
+        value=outcome.value,
+        certificate=certificate,
+        solver=SolverInfo(method.name, reason),
+        history=outcome.history,
+        iterations=outcome.iterations,
+        scale=outcome.scale,
         interrupted=outcome.interrupted,
-        more=outcome.more,
         perfect=perfect,
+        iterate=Iterate(problem, theta, outcome.more),
     )
 
 
@@ -276,7 +254,7 @@ def _rank(problem: Problem) -> int | None:
     return int((values > 1e-12 * max(float(values[-1]), 1e-300)).sum())
 
 
-def say(fit: Fit, max_iter: int) -> None:
+def say(fit: Solution, max_iter: int) -> None:
     """Warn of an optimum that was not reached: which quantity is how far off, and what to do.
 
     Where time was over, who set the limit says so.
@@ -294,15 +272,17 @@ def say(fit: Fit, max_iter: int) -> None:
     )
 
 
-def _separated_majorizer(problem: Problem, outcome: Outcome, max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:
+def _separated_majorizer(
+    problem: Problem, outcome: Outcome, max_iter: int, tol: float, warn: bool, inner: bool
+) -> Solution:
     """A finite answer where the columns that a concave penalty leaves free separate the classes."""
     above, _ = majorizer(problem, outcome.theta)
     found = _separated(above, outcome.more["separated"], max_iter, tol, warn, inner)
     theta = problem.to_standardized(found.coef, found.intercept)
-    return replace(found, problem=problem, theta=theta, value=problem.value(theta))
+    return replace(found, iterate=Iterate(problem, theta, found.more), value=problem.value(theta))
 
 
-def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Fit:
+def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Solution:
     """A finite answer where the optimum is at infinity: a small penalty, in standard units."""
     some = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
     where = f"by {some}" if columns else "by a combination of the columns"

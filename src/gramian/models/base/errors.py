@@ -13,7 +13,7 @@ from gramian.objective.losses.regression import Huber, Poisson, Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block
 from gramian.solvers.smooth.newton import Curvature, solve_spd
-from gramian.solvers.solve import Fit
+from gramian.solvers.solution import Solution
 
 NEAR = 1e-5  # a measure at which the curvature is that of the optimum
 MOST = 500  # numbers in θ whose covariance is kept
@@ -35,7 +35,7 @@ class Covariance:
     freedom: float | None = None
 
 
-def covariance_of(fit: Fit) -> Covariance | None:
+def covariance_of(fit: Solution) -> Covariance | None:
     """H⁻¹ J H⁻¹ / Σw: H the curvature of the objective, J that of the loss alone or the mean of gradient squares.
 
     Likelihoods of classes and counts have J = H. Otherwise the gradient of each row is divided by 1 − its leverage

@@ -31,7 +31,8 @@ from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength,
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import subset
 from gramian.solvers.certificate import weakness
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.solvers.solution import Solution
+from gramian.solvers.solve import fit_problem
 
 KINK_GRID = 10
 CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
@@ -136,7 +137,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self._calibrate(rows, problem_factories, fits)
         return self
 
-    def _solve(self, problem: Problem, **more: Any) -> Fit:
+    def _solve(self, problem: Problem, **more: Any) -> Solution:
         callbacks = validation.functions("callbacks", self.callbacks)
         options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": callbacks}
         return fit_problem(problem, **(options | more))
@@ -175,7 +176,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         alpha = float(self.scores_.alphas[self.scores_.chosen])
         return alpha, search.starts(alpha)
 
-    def _keep(self, fits: list[Fit]) -> None:
+    def _keep(self, fits: list[Solution]) -> None:
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
         self.intercept_ = np.concatenate([fit.intercept for fit in fits])
         self._set_kernel_dual()
@@ -216,7 +217,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     # probabilities for losses that are not likelihoods
 
-    def _calibrate(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> None:
+    def _calibrate(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> None:
         """Decisions on rows that took no part in them, and the map from these to probabilities."""
         self._calibration: Calibration | None = None
         natural = isinstance(self._loss, Logistic | Softmax) and (
@@ -239,12 +240,12 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         decisions = self._confidences(f, None if self.multiclass_ == "joint" else norms)
         self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
 
-    def _dear(self, rows: Rows, fits: list[Fit]) -> bool:
+    def _dear(self, rows: Rows, fits: list[Solution]) -> bool:
         """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
         known = isinstance(self._loss, PiecewiseLinear) or (self._loss.smooth and self._loss.convex)
         return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
 
-    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Floats:
+    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Floats:
         """From one Newton step where the curvature is known, else by refits on five folds."""
         columns = []
         for fit in fits:
@@ -258,7 +259,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             columns.append(loo_predictions(problem, fit.theta, hessian, whole=False))
         return np.hstack(columns)
 
-    def _refitted(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Floats:
+    def _refitted(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Floats:
         found = np.zeros((rows.n, len(self._feature_coef)))
         for train, test in splits_of(5, rows):
             some, rest = subset(rows, train), subset(rows, test)

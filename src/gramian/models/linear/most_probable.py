@@ -20,10 +20,12 @@ from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.least_squares.closed_form import TOLERANCE, Solution, solve
+from gramian.solvers.least_squares.closed_form import TOLERANCE, solve
+from gramian.solvers.least_squares.closed_form import Solution as ClosedFormSolution
 from gramian.solvers.least_squares.factor import factor_of_quadratic, quadratic
 from gramian.solvers.least_squares.row_space import minimum_norm
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.solvers.solution import Solution
+from gramian.solvers.solve import fit_problem
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -77,7 +79,7 @@ class Squares:
         return self.data.sum(block_moments(self.data))
 
     @cached_property
-    def free(self) -> Solution:
+    def free(self) -> ClosedFormSolution:
         """Without a prior: of all solutions the shortest."""
         if self.wide:
             assert isinstance(self.data, Rows)
@@ -107,7 +109,7 @@ class Squares:
         loss = float(found.residual[0]) / found.weight
         return Answer(found.coef, found.intercept, loss, certificate, found.solver, 1, alpha, source=found)
 
-    def _ridge(self, alpha: float) -> Solution:
+    def _ridge(self, alpha: float) -> ClosedFormSolution:
         if not self.wide:
             return solve(self.data, intercept=self.intercept, alpha=alpha, moments=self.moments)
         return Ridge(alpha, fit_intercept=self.intercept).fit(self.data)._closed_form
@@ -192,7 +194,7 @@ class Descent:
         )
 
     @staticmethod
-    def _alone(fit: Fit) -> Problem:
+    def _alone(fit: Solution) -> Problem:
         """The mean loss by itself, at the scale that was found."""
         problem, loss = fit.problem.with_alpha(0.0), fit.problem.loss
         return problem if fit.scale is None else problem.with_loss(loss.at(fit.scale))  # type: ignore[attr-defined]
@@ -207,7 +209,7 @@ class Descent:
 
     def posterior(self, answer: Answer, likelihood: Likelihood) -> Posterior | None:
         """The normal with the curvature of the posterior at its mode, given the scale."""
-        fit: Fit = answer.source
+        fit: Solution = answer.source
         problem, m, p, d = fit.problem, fit.problem.m, fit.problem.p, fit.problem.d
         smooth = problem.parts is not None and problem.parts.smooth and not isinstance(problem.loss, PiecewiseLinear)
         if not smooth or fit.separated or m * p > MOST:

@@ -19,7 +19,8 @@ from gramian.objective.penalties import Zero
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.first_order.perceptron import PerceptronAlgorithm, largest_norm
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.solvers.solution import Solution
+from gramian.solvers.solve import fit_problem
 
 MOST_CELLS = 1_000_000  # numbers in a table whose margin is computed for the bound
 
@@ -143,7 +144,7 @@ class Perceptron(LinearClassifier):
             else [lambda some, read=read: _as_given(read(some)) for read in problem_factories]
         )
 
-    def _solve(self, problem: Problem, **more: Any) -> Fit:
+    def _solve(self, problem: Problem, **more: Any) -> Solution:
         """Fits that only serve to calibrate are short."""
         short = not more.get("warn", True)
         method = PerceptronAlgorithm(bool(self.average), self._seed(), 10 if short else 100)
@@ -152,7 +153,7 @@ class Perceptron(LinearClassifier):
         start = more.get("start") if short and deadline.passed() else None
         return fit_problem(problem, **(options | more | {"tol": 1e-15, "start": start}))
 
-    def _keep(self, fits: list[Fit]) -> None:
+    def _keep(self, fits: list[Solution]) -> None:
         super()._keep(fits)
         self.n_mistakes_ = sum(int(fit.more["mistakes"]) for fit in fits)
         self.mistake_bound_ = float("nan")
@@ -161,7 +162,7 @@ class Perceptron(LinearClassifier):
             unknown = float("nan" if deadline.ended() else "inf")
             self.mistake_bound_ = _bound(problem) if fits[0].certificate.value == 0 else unknown
 
-    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Fit]) -> Any:
+    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Any:
         """An algorithm, not an optimum: only refits tell what it does without a row."""
         return self._refitted(rows, problem_factories, fits)
 

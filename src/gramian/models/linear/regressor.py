@@ -26,7 +26,8 @@ from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength
 from gramian.solvers.certificate import weakness
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.solvers.solution import Solution
+from gramian.solvers.solve import fit_problem
 
 GRID = 20
 
@@ -206,7 +207,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
         self._keep(fits, data.one_target)
         return self
 
-    def _keep(self, fits: list[Fit], one: bool) -> None:
+    def _keep(self, fits: list[Solution], one: bool) -> None:
         self._set_coefficients(
             np.column_stack([fit.coef[:, 0] for fit in fits]), np.array([fit.intercept[0] for fit in fits]), one
         )

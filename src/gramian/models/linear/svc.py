@@ -24,7 +24,8 @@ from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.separation import least_margin
-from gramian.solvers.solve import Fit, say
+from gramian.solvers.solution import Iterate, Solution
+from gramian.solvers.solve import say
 
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
 SOFTEST = 1e-14
@@ -127,7 +128,7 @@ class SVC(PenalisedClassifier):
     def _parts(self) -> tuple[Loss, Any]:
         return Hinge(), penalty_of(self.penalty)
 
-    def _solve(self, problem: Problem, **more: Any) -> Fit:
+    def _solve(self, problem: Problem, **more: Any) -> Solution:
         if problem.m > 1 and problem.alpha == 0:
             raise ValueError(
                 "alpha=0 asks for a hard margin, which is not defined for all classes at once. Use an L2 penalty with "
@@ -152,7 +153,7 @@ class SVC(PenalisedClassifier):
             say(soft, self.max_iter)
         return soft if found is None else found
 
-    def _hard(self, problem: Problem, asked: float, **more: Any) -> Fit | None:
+    def _hard(self, problem: Problem, asked: float, **more: Any) -> Solution | None:
         """Soft margins with an ever weaker penalty, until no row is within its margin: that is the hard one.
 
         It is the answer at every weaker penalty too, `asked` among them; None where that comes first. A deadline ends
@@ -178,7 +179,7 @@ class SVC(PenalisedClassifier):
             alpha /= 10.0
         return None
 
-    def _keep(self, fits: list[Fit]) -> None:
+    def _keep(self, fits: list[Solution]) -> None:
         super()._keep(fits)
         norms = lengths(self._feature_coef)
         with np.errstate(divide="ignore"):
@@ -186,7 +187,7 @@ class SVC(PenalisedClassifier):
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
         self._set_dual(fits)
 
-    def _set_dual(self, fits: list[Fit]) -> None:
+    def _set_dual(self, fits: list[Solution]) -> None:
         """Dual variables −s · share / (2 alpha), of the rows where they are not zero."""
         for name in ("support_", "dual_coef_", "support_vectors_"):
             if hasattr(self, name):
@@ -222,7 +223,7 @@ def _counted_once(problem: Problem) -> Problem:
     return Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
 
 
-def _weaker(problem: Problem, hard: Fit) -> Fit | None:
+def _weaker(problem: Problem, hard: Solution) -> Solution | None:
     """The hard margin as the answer at the problem's own alpha, if its dual variables are within their bounds there."""
     kinks, n = Kinks.of(problem), problem.rows.n
     pull = hard.more["slopes"][:n] * hard.more["kinks"].share[:n] * (problem.alpha / hard.problem.alpha)
@@ -232,4 +233,4 @@ def _weaker(problem: Problem, hard: Fit) -> Fit | None:
         return None
     theta = problem.to_standardized(hard.coef, hard.intercept)
     more = hard.more | {"kinks": kinks, "slopes": np.append(slopes, hard.more["slopes"][n:])}
-    return replace(hard, problem=problem, theta=theta, value=problem.value(theta), more=more)
+    return replace(hard, iterate=Iterate(problem, theta, more), value=problem.value(theta))

@@ -22,7 +22,7 @@ from gramian.selection.cv.leave_one_out import ApproximateLeaveOneOut
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import Plan, fold_weights, plan, subset
 from gramian.selection.cv.strategy import FoldTask, ProblemFactory, Strategy
-from gramian.solvers.solve import Fit
+from gramian.solvers.solution import Solution
 
 SMOOTH_REACH = 1e-6
 WIDEST = 1e-13
@@ -288,7 +288,7 @@ def _known_classes(problem: Problem, test: Problem) -> Problem:
     return known if known.columns.weight > 0 else test
 
 
-def validation(test: Problem, fit: Fit) -> float:
+def validation(test: Problem, fit: Solution) -> float:
     """The mean loss of a fit on other rows; a scale that was estimated is the one of the fit."""
     loss = fit.problem.loss if fit.scale is None else fit.problem.loss.at(fit.scale)  # type: ignore[attr-defined]
     bare = test.with_loss(loss).with_alpha(0.0)

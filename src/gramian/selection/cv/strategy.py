@@ -11,7 +11,8 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Rows
 from gramian.selection.cv.splits import Plan, subset
-from gramian.solvers.solve import Fit, fit_problem
+from gramian.solvers.solution import Solution
+from gramian.solvers.solve import fit_problem
 
 ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
 FOLD_TOL = 1e-7
@@ -54,10 +55,10 @@ class FoldTask:
         """Rows that leave-one-out leaves out: those with a positive weight."""
         return 0 if self.row_weights is None else int(np.count_nonzero(self.row_weights))
 
-    def fit(self, problem: Problem, *, start: Floats | None = None, tol: float = FOLD_TOL) -> Fit:
+    def fit(self, problem: Problem, *, start: Floats | None = None, tol: float = FOLD_TOL) -> Solution:
         return fit_problem(problem, solver=self.solver, start=start, max_iter=self.max_iter, tol=tol, warn=False)
 
-    def fit_subset(self, index: Ints, alpha: float) -> Fit:
+    def fit_subset(self, index: Ints, alpha: float) -> Solution:
         """A separate fit of a subset of the rows."""
         return self.fit(self.factory(subset(self.rows, index)).with_alpha(alpha))
 
