@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 import gramian as gm
 from exact import ExactLeastSquares, rational, root
+from fuzz.families.ridge import excess
 
 SHAPES = [(2, 4), (3, 5), (5, 5), (7, 4)]
 GAMMA = np.array([[1.0, -1.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 1.0]])
@@ -89,6 +90,32 @@ def test_certified_sparse_fits_are_exact(n, d, offset, scales, weighted, interce
             assert np.isfinite(found.coef_).all()
             if found.certificate_.holds:
                 assert exact.elastic_net(found.coef_, alpha, ratio) <= 2 * found.certificate_.tolerance
+
+
+@pytest.mark.parametrize("offset", [1e10, 1e11, 1e12, 1e13, 1e14, 1e15])
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_certified_fits_far_from_zero_have_the_least_objective(n, d, offset):
+    """Columns that vary by a few units in their last place, and light rows alone that vary: right, or said."""
+    held = 0
+    for seed in range(4):
+        rng = np.random.default_rng([seed, n, d])
+        X = offset * rng.choice([0.0, 1.0, -1.0], d, p=[0.3, 0.35, 0.35]) + rng.standard_normal((n, d))
+        y, w = rng.standard_normal(n), 10.0 ** rng.uniform(-8 * (seed % 2), 0, n)
+        X[:, 0] = X[:, 0] if seed else 0.1 * 3 * offset
+        for model in (gm.LinearRegression(), *(gm.Ridge(alpha) for alpha in (1e-10, 1e-4, 10.0))):
+            found = fit(model, X, y, sample_weight=w).certificate_
+            assert not found.holds or excess(X, y, w, model) <= 4 * found.tolerance
+            held += found.holds
+        exact = ExactLeastSquares(X, y, w, True)
+        for alpha, solver in [(1e-4, "gram"), (1e-4, "rows"), (0.1, "gram"), (0.1, "rows")]:
+            model = gm.Lasso(alpha, alphas=[alpha], solver=solver)
+            if d < 5 and fit(model, X, y, sample_weight=w).certificate_.holds:
+                c = rational(model.coef_)
+                shift = exact.y_mean - rational(model.intercept_)[0]
+                shift -= sum(m * v for m, v in zip(exact.mean, c, strict=True))
+                above = max(exact.elastic_net(model.coef_, alpha, 1.0), float(exact.weight * shift**2 / exact.yy))
+                assert above <= 4 * model.certificate_.tolerance
+    assert held >= 8 or offset > 1e11
 
 
 @pytest.mark.parametrize(("n", "d", "offset", "scales", "weighted", "intercept"), list(cases()))

@@ -12,6 +12,7 @@ from gramian.models.linear.sparse_problem import OnGram, OnRows
 from gramian.rows import Rows
 from gramian.selection.cv.fold_moments import select
 from gramian.solvers.certificate import Certificate
+from gramian.solvers.least_squares.rounding import with_rounding
 from gramian.solvers.sparse.lasso import Shrinkage
 from gramian.statistics import Triangle
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -53,7 +54,7 @@ class LassoMethod:
             intercept=intercepts[chosen],
             residual=residual,
             weight=weight,
-            certificate=_certificate(problem, coef, float(gaps[chosen]), bool(rounds[chosen] < 0), options),
+            certificate=_certificate(problem, coef, alpha, float(gaps[chosen]), bool(rounds[chosen] < 0), options),
             solver=problem.solver,
             scores=scores,
             path=(alphas, coefs, intercepts),
@@ -72,7 +73,9 @@ class LassoMethod:
         return OnGram(data, options, self.shrinkage)
 
 
-def _certificate(problem: OnGram | OnRows, coef: Floats, gap: float, failed: bool, options: Options) -> Certificate:
+def _certificate(
+    problem: OnGram | OnRows, coef: Floats, alpha: float, gap: float, failed: bool, options: Options
+) -> Certificate:
     """The certificate by the duality gap; warns where it does not hold."""
     holds = gap <= options.tol
     rank, condition = problem.design()
@@ -82,7 +85,7 @@ def _certificate(problem: OnGram | OnRows, coef: Floats, gap: float, failed: boo
             "of the active set. Raise max_iter, or bring the columns to similar scales (standardize=True).",
             ConvergenceWarning,
         )
-    return Certificate(
+    certificate = Certificate(
         kind="duality gap",
         value=gap,
         tolerance=options.tol,
@@ -93,6 +96,10 @@ def _certificate(problem: OnGram | OnRows, coef: Floats, gap: float, failed: boo
         note=f"{int((coef != 0).any(axis=1).sum())} of {len(coef)} coefficients are not zero.",
         convex=True,
     )
+    told = with_rounding(certificate, *problem.rounding_shares(coef, alpha))
+    if holds and not told.holds:
+        warn_user(f"The coefficients are not certified. {told.note}", ConvergenceWarning)
+    return told
 
 
 def _is_wide(rows: Rows) -> bool:

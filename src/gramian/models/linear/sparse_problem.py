@@ -16,8 +16,9 @@ from gramian.selection.cv.fold_moments import FoldMoments, searching
 from gramian.selection.cv.splits import Plan, fold_weights, plan
 from gramian.solvers.certificate import SolverInfo
 from gramian.solvers.least_squares.factor import factor_of_quadratic, quadratic
+from gramian.solvers.least_squares.rounding import intercept_share, neglected_share
 from gramian.solvers.sparse.active_set import ENDED
-from gramian.solvers.sparse.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram
+from gramian.solvers.sparse.lasso import Shrinkage, gap_on_gram, largest_alpha, lasso_on_gram, rounding_shares
 from gramian.solvers.sparse.working_set import Table, WidePath, wide_path
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
@@ -85,6 +86,10 @@ class OnGram:
             return None, None
         factor = factor_of_quadratic(self.total)
         return factor.rank, factor.condition()
+
+    def rounding_shares(self, coef: Floats, alpha: float) -> tuple[float, float]:
+        """Shares of the objective that columns taken as constant, and the rounding of the intercept, may have."""
+        return rounding_shares(self.total, coef, alpha, self.shrinkage)
 
     def facts(self, coef: Floats, objective: float) -> tuple[Floats, float, dict[str, Any]]:
         """Σ w r² of each target, Σ w, and what `summary` says."""
@@ -199,6 +204,18 @@ class OnRows:
 
     def design(self) -> tuple[int | None, float | None]:
         return None, None
+
+    def rounding_shares(self, coef: Floats, alpha: float) -> tuple[float, float]:
+        """Shares of the objective that columns taken as constant, and the rounding of the intercept, may have."""
+        neglected = intercept = 0.0
+        for target, table in enumerate(self.tables):
+            left, total = table.constant, float(table.weight @ table.y**2)
+            if left.any():
+                l1, l2 = (alpha * part[left] for part in self._weights(table))
+                neglected = max(neglected, neglected_share(table.squares()[left], l1, l2, total))
+            mean = np.append(table.mean, table.y_mean)
+            intercept = max(intercept, intercept_share(mean, coef[:, [target]], 1.0, np.array([total])))
+        return neglected, intercept if self.options.fit_intercept else 0.0
 
     def facts(self, coef: Floats, objective: float) -> tuple[Floats, float, dict[str, Any]]:
         """Σ w r² of each target, Σ w, and what `summary` says."""

@@ -27,6 +27,7 @@ from gramian.solvers.least_squares.factor import (
     factor_of_triangle,
     quadratic,
 )
+from gramian.solvers.least_squares.rounding import intercept_share, neglected_share, with_rounding
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
@@ -68,6 +69,20 @@ class QuadraticPenalty:
         if not whole or self.matrix is None:
             root[:, q.constant] = 0.0
         return np.clip(root, -LARGEST, LARGEST)
+
+    def neglected_share(self, q: "Quadratic", alpha: float) -> float:
+        """What the columns taken as constant could lower the objective by, relative to it without coefficients."""
+        left = np.flatnonzero(q.neglected)
+        squares, strength = q.neglected[left], alpha * q.weight
+        if not left.size:
+            return 0.0
+        if self.matrix is not None:
+            l2 = np.zeros(len(left))
+        else:
+            size = np.ones(len(left)) if self.diagonal is None else self.diagonal[left]
+            with np.errstate(over="ignore"):
+                l2 = strength * size * (squares / q.weight if self.standardize else np.ldexp(1.0, -2 * q.x[left]))
+        return neglected_share(squares, np.zeros(len(left)), l2, 1.0)
 
     def fill(self, constant: Bools, coef: Floats) -> Floats:
         """Coefficients (…, d, t) with those of constant columns where a matrix is least, given the others, or 0."""
@@ -187,6 +202,7 @@ def _through_triangle(
         x=plain.x,
         y=plain.y,
         constant=plain.constant,
+        neglected=plain.neglected,
         mean=plain.mean,
         weight=plain.weight,
         noise=plain.tolerance,
@@ -374,7 +390,7 @@ def _certificate(
         )
     elif digits < 6 and not deficient:
         notes.append(f"About {digits} digits of the coefficients are sure: the condition number is {condition:.2g}.")
-    return Certificate(
+    certificate = Certificate(
         kind="gradient",
         value=value,
         tolerance=tolerance,
@@ -386,3 +402,10 @@ def _certificate(
         note=" ".join(notes),
         convex=True,
     )
+    shift = intercept_share(
+        np.append(factor.mean[: q.d], np.ldexp(factor.mean[q.d :].astype(np.float64), -q.y)),
+        np.ldexp(coef, -q.y[None, :]),
+        q.weight,
+        np.diagonal(q.yy),
+    )
+    return with_rounding(certificate, penalty.neglected_share(q, alpha), shift if q.intercept else 0.0)

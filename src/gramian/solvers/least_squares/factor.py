@@ -34,7 +34,9 @@ class Factor:
     x, y : integer arrays
         Exponents of the columns.
     constant : array of bool
-        Columns that do not vary; theirs in R are zero.
+        Columns that do not vary by more than rounding; theirs in R are zero.
+    neglected : array (d,)
+        Squared norms of the columns taken as constant, as far as they vary; 0 for the others.
     mean : array (d + t,)
         Means of the columns given, zero without an intercept.
     tolerance : float
@@ -49,6 +51,7 @@ class Factor:
     x: Ints
     y: Ints
     constant: Bools
+    neglected: Floats
     mean: NDArray[Any]
     weight: float
     tolerance: float
@@ -198,7 +201,8 @@ def factor_of_triangle(triangle: Triangle, *, intercept: bool) -> Factor:
     total = triangle.exponents + exponents
     # What rounding of the column itself leaves is not variation: half a unit in the last place of a value, per row.
     offset = np.ldexp(np.abs(triangle.mean), -total)[:d] if intercept else np.zeros(d)
-    constant = np.linalg.norm(R, axis=0)[:d] <= 2 * triangle.precision * offset * np.sqrt(triangle.weight)
+    norms = np.linalg.norm(R, axis=0)[:d]
+    constant = norms <= 2 * triangle.precision * offset * np.sqrt(triangle.weight)
     top = R[:d, :d].copy()
     top[:, constant] = 0.0
     return Factor(
@@ -208,6 +212,7 @@ def factor_of_triangle(triangle: Triangle, *, intercept: bool) -> Factor:
         x=total[:d],
         y=total[d:],
         constant=constant,
+        neglected=np.where(constant, norms**2, 0.0),
         mean=triangle.exact_mean if intercept else np.zeros(d + t),
         weight=triangle.weight,
         tolerance=_noise(np.linalg.norm(top, axis=0), offset, triangle.weight, triangle.precision),
@@ -227,6 +232,7 @@ class Quadratic:
     x: Ints
     y: Ints
     constant: Bools
+    neglected: Floats
     mean: Floats
     weight: float
     noise: float
@@ -256,6 +262,7 @@ def quadratic(moments: Moments, *, intercept: bool) -> Quadratic:
         x=(sums.exponents + exponents)[:d],
         y=(sums.exponents + exponents)[d:],
         constant=constant,
+        neglected=np.where(constant, spread**2, 0.0),
         mean=moments.mean if intercept else np.zeros_like(moments.mean),
         weight=moments.weight,
         noise=_noise(np.where(constant, 0.0, spread), offset, moments.weight, moments.precision),
@@ -275,6 +282,7 @@ def factor_of_quadratic(q: Quadratic) -> Factor:
         x=q.x,
         y=q.y,
         constant=q.constant,
+        neglected=q.neglected,
         mean=q.mean,
         weight=q.weight,
         tolerance=max(np.sqrt(8 * EPS * max(q.d, 4)), q.noise),

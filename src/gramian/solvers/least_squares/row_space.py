@@ -16,6 +16,7 @@ from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import TOLERANCE, QuadraticPenalty, Solution, solve
 from gramian.solvers.least_squares.factor import EPS
+from gramian.solvers.least_squares.rounding import intercept_share, neglected_share, with_rounding
 
 MOST_COVARIANCE_CELLS = 20_000_000  # numbers of a covariance factor worth keeping
 MOST_PRIMAL_COLUMNS = 1000  # up to which a badly scaled problem is solved again for all columns
@@ -200,6 +201,18 @@ class _Gradient:
         with np.errstate(over="ignore"):
             return np.ldexp(correlations, self.y_exponent), value, 4.0 * float(rounding)
 
+    def certified(self, certificate: Certificate, coef: Floats, mean: Floats | None) -> Certificate:
+        """The certificate, as far as columns taken as constant and the rounding of an intercept allow."""
+        left = np.flatnonzero(self.constant)
+        squares = np.ldexp(self.norms[left], -self.x[left]) ** 2
+        l2 = np.ldexp(np.broadcast_to(self.pull[:, 0], len(self.norms))[left], -2 * self.x[left])
+        shift = 0.0
+        if mean is not None:
+            scaled = np.append(mean[: len(coef)], np.ldexp(mean[len(coef) :], -self.y_exponent))
+            weight = self.design.weight
+            shift = intercept_share(scaled, np.ldexp(coef, -self.y_exponent), float(weight.sum()), weight @ self.y**2)
+        return with_rounding(certificate, neglected_share(squares, np.zeros(len(left)), l2, 1.0), shift)
+
     def residual(self, coef: Floats) -> Floats:
         """Σ w r² of each target."""
         r = self.y - self.design.times(np.ldexp(coef, -self.y_exponent))
@@ -240,6 +253,7 @@ def lift(
                         solution, name, reason = again, again.solver.name, again.solver.reason
         residual = gradient.residual(coef)
     certificate = replace(solution.certificate, value=best, tolerance=tolerance, holds=best <= tolerance)
+    certificate = gradient.certified(certificate, coef, mean if intercept else None)
     covariance, exponents = solution.spread, solution.x
     if name.startswith("projection"):
         name = f"{name}, {solution.solver.name}"
@@ -288,6 +302,7 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
             if other < value:
                 tolerance = max(TOLERANCE, rounding)
                 certificate = replace(again.certificate, value=other, tolerance=tolerance, holds=other <= tolerance)
+                certificate = gradient.certified(certificate, again.coef, mean if intercept else None)
                 return replace(again, certificate=certificate)
         residual, total = gradient.residual(coef), gradient.residual(np.zeros((d, t)))
     condition = float(s[0] / s[rank - 1]) if rank else 1.0
@@ -314,7 +329,7 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
         mean=mean,
         weight=float(w.sum()),
         df=float(rank + intercept),
-        certificate=certificate,
+        certificate=gradient.certified(certificate, coef, mean if intercept else None),
         solver=SolverInfo(
             "SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"
         ),

@@ -7,6 +7,7 @@ import numpy as np
 from gramian._core.types import Bools, Floats, Ints
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.least_squares.factor import Quadratic
+from gramian.solvers.least_squares.rounding import intercept_share, neglected_share
 from gramian.solvers.sparse.active_set import gram_path
 
 LARGEST = 1e300
@@ -83,6 +84,20 @@ def gap_on_gram(q: Quadratic, coef: Floats, alpha: float, shrinkage: Shrinkage) 
         objective += float(np.ldexp(primal, 2 * q.y[target]))
         worst = max(worst, relative_gap(gap, yy) if yy > 0 else 0.0)
     return objective, worst
+
+
+def rounding_shares(q: Quadratic, coef: Floats, alpha: float, shrinkage: Shrinkage) -> tuple[float, float]:
+    """What columns taken as constant, and the rounding of the intercept, may be of the objective (the worst target)."""
+    left = np.flatnonzero(q.neglected)
+    neglected = 0.0
+    for target in range(len(q.y)):
+        l1, l2 = (np.minimum(alpha * part[left], LARGEST) for part in shrinkage.weights(q, target))
+        total = float(q.yy[target, target])
+        neglected = max(neglected, neglected_share(q.neglected[left] / q.weight, l1, l2, total / q.weight))
+    if not q.intercept:
+        return neglected, 0.0
+    mean = np.append(q.mean[: q.d], np.ldexp(q.mean[q.d :], -q.y))
+    return neglected, intercept_share(mean, np.ldexp(coef, -q.y[None, :]), q.weight, np.diagonal(q.yy))
 
 
 def gap_of(z: Floats, correlations: Floats, inner: float, square: float, l1: Floats) -> tuple[float, float]:

@@ -6,13 +6,14 @@ on them; one product Xᵀr over all columns an alpha certifies the point, and th
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core import deadline
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import parallel_map
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.sparse.active_set import ENDED, FAILED, by_coordinates, descended
@@ -70,6 +71,11 @@ class Table:
                 return self.weight @ (part * part)
 
         return np.concatenate(parallel_map(of_chunk, starts))
+
+    @cached_property
+    def constant(self) -> Bools:
+        """Columns that do not vary by more than rounding."""
+        return self.squares() <= (4 * np.finfo(float).eps * self.mean) ** 2
 
 
 class _WorkingSet:
@@ -169,7 +175,7 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
     slack = 1e-12 * float(np.abs(b).max(initial=0.0))
     curved = bool((l2 > 0).any())
     working = _WorkingSet(table, curved)
-    constant = table.squares() <= (4 * np.finfo(float).eps * table.mean) ** 2
+    constant = table.constant
     count = len(alphas)
     out = WidePath(
         np.zeros((count, d)), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
