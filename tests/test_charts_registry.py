@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gramian as gm
+from gramian._core.fitted.charted import Drawn
 from gramian.charts import chart, kinds, registry
 from gramian.charts.declaration import ChartKind, fitted_with
 from gramian.charts.theme import rows, title
@@ -124,8 +125,8 @@ def test_a_chart_of_predictions_gets_them(register):
 
 
 def test_a_result_declares_its_own_chart(register):
-    class Table:
-        _charts = ("table",)
+    class Table(Drawn):
+        own_charts = ("table",)
         values = (1.0, 2.0)
 
     register(

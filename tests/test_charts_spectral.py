@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 import gramian as gm
 from drawings import heading as head
 from drawings import layers
+from gramian._core.fitted.charted import Drawn
 from gramian.charts import chart, kinds, save_png
 
 RNG = np.random.default_rng(0)
@@ -173,8 +174,8 @@ def test_a_spectrum_without_a_null_and_a_test_alone():
     assert_allclose([r["eigenvalue"] for r in records(drawn, "point")], model.variances_)
     assert "2 components explain" in head(drawn)[0]
 
-    class Spectrum(SimpleNamespace):
-        _charts = ("scree",)
+    class Spectrum(SimpleNamespace, Drawn):
+        own_charts = ("scree",)
 
     test = Spectrum(**vars(null([5.0, 4.0, 1.0], significant=2)))
     assert kinds(test) == ["scree"]

@@ -7,8 +7,8 @@ from scipy.stats import ortho_group
 from sklearn.base import clone
 
 import gramian as gm
-from gramian.structures.components.conics import roundest_through
-from gramian.structures.components.ellipsoid_projection import signed_distances
+from gramian.structures.components.quadrics.conics import roundest_through
+from gramian.structures.components.quadrics.ellipsoid_projection import signed_distances
 from gramian.structures.loop.rounding import first_least, principal_axes
 
 

@@ -28,9 +28,9 @@ from gramian.structures import (
     Structure,
     StudentT,
 )
-from gramian.structures.components.ellipsoid_projection import signed_distances
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.components.medians import median
+from gramian.structures.components.quadrics.ellipsoid_projection import signed_distances
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 SEARCH = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20000, "maxfev": 20000}

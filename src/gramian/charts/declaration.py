@@ -6,6 +6,8 @@ from typing import Any, Literal, Protocol
 
 from sklearn.base import is_classifier, is_regressor
 
+from gramian._core.fitted.charted import Drawn
+
 Of = Literal["fit", "rows", "predictions", "result"]
 Target = Literal["none", "optional", "required"]
 
@@ -65,7 +67,7 @@ CHART_MODULES: dict[str, ChartModule] = {}  # by the name of the chart, filled b
 
 def offers(model: Any) -> tuple[str, ...]:
     """Charts that a result or a single structure declares as its own; none of an estimator."""
-    return tuple(getattr(model, "_charts", ()))
+    return model.own_charts if isinstance(model, Drawn) else ()
 
 
 def has(model: Any, *names: str) -> bool:
@@ -90,7 +92,7 @@ def is_unsupervised(model: Any) -> bool:
 
 def uses_kernel(model: Any) -> bool:
     """Whether it was fitted with a kernel, so that its coefficients are of features without names."""
-    return getattr(model, "kernel_", None) is not None
+    return has(model, "kernel_") and model.kernel_ is not None
 
 
 def loss_of(model: Any) -> Any:
@@ -101,7 +103,12 @@ def loss_of(model: Any) -> Any:
 def inner(model: Any) -> Any:
     """The model inside a classifier that has neither coefficients nor scores of its own; else the model itself."""
     own = any(has(model, name) for name in ("coef_", "path_", "scores_"))
-    return getattr(model, "estimator_", model) if not own and classifies(model) else model
+    return wrapped(model) if not own and classifies(model) else model
+
+
+def wrapped(model: Any) -> Any:
+    """The fitted model inside another, where there is one; else the model itself."""
+    return model.estimator_ if has(model, "estimator_") else model
 
 
 def declared(name: str) -> Callable[[Any, bool], bool]:

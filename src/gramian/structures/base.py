@@ -21,8 +21,8 @@ from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import EXACT, nearest_centers
 from gramian.structures.components.base import Structure, dense, refuse_unusable
-from gramian.structures.components.covariance import units
-from gramian.structures.components.gaussian import column_moments
+from gramian.structures.components.densities.covariance import units
+from gramian.structures.components.densities.gaussian import column_moments
 from gramian.structures.loop.alternation import LoopResult, joint_losses
 from gramian.structures.loop.assignments import Assignment
 from gramian.structures.loop.means import are_means, is_dense

@@ -9,13 +9,13 @@ from gramian._core.estimator import estimator
 from gramian._core.types import Floats
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition, DistanceModel
 from gramian.structures.components.base import Structure
-from gramian.structures.components.circle import Circle
+from gramian.structures.components.densities.gaussian import Gaussian
+from gramian.structures.components.densities.student import StudentT
 from gramian.structures.components.direction import Direction
-from gramian.structures.components.ellipse import Ellipse
 from gramian.structures.components.flat import Line, Plane
-from gramian.structures.components.gaussian import Gaussian
 from gramian.structures.components.point import Point
-from gramian.structures.components.student import StudentT
+from gramian.structures.components.quadrics.circle import Circle
+from gramian.structures.components.quadrics.ellipse import Ellipse
 from gramian.structures.loop.assignments import Nearest, assignment_of
 
 STRUCTURES: dict[str, Structure] = {

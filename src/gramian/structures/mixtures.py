@@ -10,8 +10,8 @@ from gramian._core.estimator import estimator
 from gramian._core.random import seed_from
 from gramian._core.types import Floats, Ints
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
-from gramian.structures.components.gaussian import Gaussian
-from gramian.structures.components.student import StudentT
+from gramian.structures.components.densities.gaussian import Gaussian
+from gramian.structures.components.densities.student import StudentT
 from gramian.structures.information_criteria import parameter_count
 from gramian.structures.loop.assignments import Soft
 

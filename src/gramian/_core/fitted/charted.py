@@ -11,7 +11,8 @@ from gramian._core.fitted.training_rows import remembering
 class Drawn:
     """Adds `chart()` to a result or a structure, and the charts that are its own."""
 
-    _charts: ClassVar[tuple[str, ...]] = ()  # of an estimator none: its fitted attributes decide
+    own_charts: ClassVar[tuple[str, ...]] = ()  # of an estimator none: its fitted attributes decide
+    axes_have_units: ClassVar[bool] = True  # else charts of its embedding have no ticks
 
     def chart(
         self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import get_tags
 
 from gramian._core.types import Floats, Ints
@@ -111,14 +110,7 @@ def _labels(model: Any, X: Any, values: Floats) -> Ints:
 
 def _same_rows(model: Any, values: Floats) -> bool:
     """Whether these are the training rows of a hierarchy, which may be nearer to another cluster than their own."""
-    if not has(model, "merges_") or len(model.labels_) != len(values):
-        return False
-    kept = model._counted_rows()
-    if kept is None:  # points of a kernel: rows, or those of a matrix
-        points = model._points
-        kept = points.K[points.places] if hasattr(points, "K") else getattr(points, "X", None)
-    kept = kept.toarray() if sp.issparse(kept) else kept
-    return kept is not None and np.array_equal(values[model._leaf >= 0], kept)
+    return has(model, "was_fitted_to") and bool(model.was_fitted_to(values))
 
 
 def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, theme: Theme, notes: list[str]) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import _num_samples
 
+from gramian._core.fitted.charted import Drawn
 from gramian._core.text import without_round_off
 from gramian._core.types import Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
@@ -92,7 +93,7 @@ def _own_colours(model: Any, X: Any) -> Colours:
     """The clusters of a spectral clustering."""
     if X is not None or not has(model, "cut_value_"):
         return Colours([])
-    own = np.asarray(model.labels_)[model._counted]
+    own = np.asarray(model.labels_)[model.embedded_rows_]
     return clusters_of(own, model.n_clusters_)
 
 
@@ -106,7 +107,7 @@ def _rotated(places: Floats) -> Floats:
 
 def _has_bare_axes(model: Any) -> bool:
     """Whether the axes have no units."""
-    return not getattr(model, "_axes_have_units", True)
+    return isinstance(model, Drawn) and not model.axes_have_units
 
 
 def _names(model: Any, r: int) -> list[str | None]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats, Ints
+from gramian.charts.declaration import has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import Outline, are_hyperplanes, directions, layers_of, outlines
 from gramian.charts.marks.scatter import HEIGHT, STRIP, axes, beside, haloed, strip_window, window
@@ -56,7 +57,7 @@ class View:
 
 def column_names(model: Any) -> list[str]:
     """Names of columns as axes have them."""
-    return labels(feature_names(model), LONGEST) if hasattr(model, "n_features_in_") else ["x0", "x1"]
+    return labels(feature_names(model), LONGEST) if has(model, "n_features_in_") else ["x0", "x1"]
 
 
 def complete(values: Floats, kept: Ints, notes: list[str]) -> Ints:
@@ -102,7 +103,8 @@ def draw_alone(structures: list[Any], columns: list[str], look: Theme, notes: li
 
 def sizes(model: Any) -> Floats:
     """The weight of the rows of each structure."""
-    return np.bincount(model.labels_, getattr(model, "_row_weight", None), len(model.structures_)).astype(np.float64)
+    rows = model.summary().coefficients["rows"] if has(model, "summary") else np.bincount(model.labels_)
+    return np.asarray(rows, dtype=np.float64)
 
 
 def _extents(structures: list[Any], centers: Floats) -> Floats:

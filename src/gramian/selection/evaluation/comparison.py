@@ -57,7 +57,7 @@ class Comparison(Drawn):
     evaluations : (Evaluation, Evaluation)
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("comparison",)
+    own_charts: ClassVar[tuple[str, ...]] = ("comparison",)
     metric: str
     names: tuple[str, str]
     difference: float

@@ -68,7 +68,7 @@ class BiasVariance(Drawn):
         What had to be changed for the parts to add up.
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("decomposition",)
+    own_charts: ClassVar[tuple[str, ...]] = ("decomposition",)
     model: str
     loss: str
     bias: float

@@ -60,7 +60,7 @@ class Curves(Drawn):
         The value there.
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("curves",)
+    own_charts: ClassVar[tuple[str, ...]] = ("curves",)
     model: str
     over: str
     values: Array

@@ -78,7 +78,7 @@ class Evaluation(Drawn):
     notes : list of str
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("evaluation",)
+    own_charts: ClassVar[tuple[str, ...]] = ("evaluation",)
     model: str
     scores: dict[str, Score]
     choices: list[dict[str, Any]]

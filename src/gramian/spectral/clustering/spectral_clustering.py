@@ -82,8 +82,10 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
     eigenvalues_ : array
         Leading ones of A, falling, or smallest ones of D − K, growing; with "auto" as many as were looked at.
-    embedding_ : array (n, k)
+    embedding_ : array (m, k)
         The rows that were clustered.
+    embedded_rows_ : array (m,)
+        Which rows of the fit these are: those of positive weight.
     cut_value_ : float
         The cut of the labels; `bound_` is the least that any could have, by the relaxation.
     objective_ : float
@@ -121,6 +123,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     n_clusters_: int = field(init=False)
     eigenvalues_: Floats = field(init=False)
     embedding_: Floats = field(init=False)
+    embedded_rows_: Ints = field(init=False)
     cut_value_: float = field(init=False)
     bound_: float = field(init=False)
     objective_: float = field(init=False)
@@ -138,9 +141,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         k = self._check()
         points, weight = self._read(X, sample_weight)
         n_all = points.shape[0] if is_array(points) else len(points)
-        self._counted = np.arange(n_all) if weight is None else np.flatnonzero(weight)
+        self.embedded_rows_ = np.arange(n_all) if weight is None else np.flatnonzero(weight)
         weight = weights_or_ones(weight, n_all)
-        n = len(self._counted)
+        n = len(self.embedded_rows_)
         if k is not None and k > n:
             raise ValueError(f"n_clusters is {k}, and there are only {n} rows (n_samples = {n}): ask for fewer.")
         graph = self._graph(points, weight)
@@ -161,7 +164,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             labels, self._rotation = turned, R
         else:
             labels, self._centers = k_means(H, graph.weight, turned if labels is None else labels, self.n_init, rng)
-        table = None if self._is_precomputed() or not is_array(points) else subset(points, self._counted)
+        table = None if self._is_precomputed() or not is_array(points) else subset(points, self.embedded_rows_)
         if n == n_all and not self._is_precomputed():  # points of a precomputed matrix are known by their index
             labels = self._known.together(labels, graph.weight)
         labels, self._order = numbered(labels, graph.weight, table)
@@ -177,14 +180,14 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self._remember(points, U, values[:k], problem.degree, graph.weight)
         self._set_own(graph, weight)
         self._scores = np.empty(n_all)
-        self._scores[self._counted] = graph.K @ graph.weight / graph.weight.sum() - self._own[self._counted]
+        self._scores[self.embedded_rows_] = graph.K @ graph.weight / graph.weight.sum() - self._own[self.embedded_rows_]
         self.__dict__.pop("affinity_", None)
         if self.keep_affinity:
             self.affinity_ = graph.K
         self.labels_ = np.empty(n_all, dtype=np.int64)
-        self.labels_[self._counted] = labels
+        self.labels_[self.embedded_rows_] = labels
         if n < n_all:
-            rest = np.setdiff1d(np.arange(n_all), self._counted)
+            rest = np.setdiff1d(np.arange(n_all), self.embedded_rows_)
             self.labels_[rest] = self._assigned(self._embedded(subset(points, rest)))
             if not self._is_precomputed():
                 self.labels_ = self._known.together(self.labels_, weight)
@@ -197,13 +200,13 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     def _comparable(self, points: Any) -> Any:
         """Points in the form by which `KnownRows` recognises them."""
-        return points[:, self._counted] if self._is_precomputed() else points
+        return points[:, self.embedded_rows_] if self._is_precomputed() else points
 
     def _at_most_distinct(self, k: int | None) -> int | None:
-        distinct = len(np.unique(self._known.group[self._counted]))
+        n, distinct = len(self.embedded_rows_), len(np.unique(self._known.group[self.embedded_rows_]))
         if k is not None and k > distinct and not self._is_precomputed():
             warn_user(
-                f"n_clusters is {k}, and only {distinct} of the {len(self._counted)} rows are distinct: there are at "
+                f"n_clusters is {k}, and only {distinct} of the {n} rows are distinct: there are at "
                 f"most {distinct} clusters.",
                 ConvergenceWarning,
             )
@@ -242,7 +245,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     def _graph(self, points_or_matrix: Any, weight: Floats) -> Graph:
         """The affinities of the rows that count; sets `kernel_`."""
         self.__dict__.pop("kernel_", None)
-        counted, n = self._counted, len(self._counted)
+        counted, n = self.embedded_rows_, len(self.embedded_rows_)
         if self.neighbors is not None:
             if not (weight == 1.0).all():
                 raise ValueError(
@@ -342,7 +345,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             self._fit_points = points_or_matrix
         elif not self._is_precomputed():
             points = self.kernel_.points(points_or_matrix)
-            self._fit_points = points if len(points) == len(self._counted) else points[self._counted]
+            self._fit_points = points if len(points) == len(self.embedded_rows_) else points[self.embedded_rows_]
 
     @single_threaded_blas()
     def predict(self, X: Any) -> Ints:
@@ -376,20 +379,20 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     def _set_own(self, graph: Graph, weight: Floats) -> None:
         """The part of the mean affinity of every row of the fit that is its affinity to itself, counted once."""
         diagonal = np.zeros(len(self._known.first))
-        diagonal[self._known.group[self._counted]] = graph.K.diagonal()
+        diagonal[self._known.group[self.embedded_rows_]] = graph.K.diagonal()
         self._own = diagonal[self._known.group] * np.minimum(self._known.weight(weight), 1.0) / weight.sum()
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         if self.neighbors is not None:
             return self._scored(self._fit_points), None
         weight = np.zeros(len(self.labels_))
-        weight[self._counted] = self._weights
+        weight[self.embedded_rows_] = self._weights
         return self._scores, weight
 
     def _affinities(self, points: Any, columns: Floats) -> Floats:
         """Affinities of new points to the rows of the fit, times columns."""
         if self._is_precomputed():
-            return np.asarray(points[:, self._counted] @ columns)
+            return np.asarray(points[:, self.embedded_rows_] @ columns)
         return self.kernel_.times(self.kernel_.points(points), self._fit_points, columns)
 
     def _embedded(self, points: Any) -> Floats:

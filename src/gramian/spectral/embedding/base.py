@@ -1,6 +1,6 @@
 """The base of embeddings: reading of rows, output columns and summary."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,6 @@ from gramian.spectral.signs import column_signs
 class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstimator):
     """An estimator of coordinates for the training rows: `embedding_` (n, r)."""
 
-    _axes_have_units: ClassVar[bool] = True  # else charts leave out ticks
     embedding_: Floats
     certificate_: Certificate
     solver_: SolverInfo

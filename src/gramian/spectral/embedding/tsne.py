@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -106,7 +106,7 @@ class TSNE(Embedding):
     random_state: Any = None
     time: float | None = None
 
-    _axes_have_units = False
+    axes_have_units: ClassVar[bool] = False
 
     @timed
     def fit(self, X: Any, y: Any = None) -> "TSNE":

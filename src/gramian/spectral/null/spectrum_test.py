@@ -50,7 +50,7 @@ class SpectrumTest(Drawn):
         Rows (sum of weights) and columns that vary.
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("scree",)
+    own_charts: ClassVar[tuple[str, ...]] = ("scree",)
     eigenvalues: Floats
     noise: float
     edges: tuple[float, float]

@@ -26,7 +26,7 @@ class Structure(Drawn, ABC):
     `pass_requests` asks for further sums. The class attributes are traits: other modules read them, never the class.
     """
 
-    _charts: ClassVar[tuple[str, ...]] = ("structure",)  # none where it has no place among the columns
+    own_charts: ClassVar[tuple[str, ...]] = ("structure",)  # none where it has no place among the columns
     density: ClassVar[bool] = False  # the loss is −log density, not a power of the distance
     power: ClassVar[int] = 2  # of the distance in the loss
     is_point: ClassVar[bool] = False  # its position is all that it learns

@@ -41,7 +41,7 @@ class KernelPoint(Structure):
     is_point: ClassVar[bool] = True
     location_attribute: ClassVar[str] = "points_"
     noun: ClassVar[tuple[str, str]] = ("point", "points")
-    _charts: ClassVar[tuple[str, ...]] = ()
+    own_charts: ClassVar[tuple[str, ...]] = ()
 
     def fit(self, X: Any, sample_weight: Any = None) -> "KernelPoint":
         if isinstance(X, Rows):

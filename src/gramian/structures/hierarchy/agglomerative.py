@@ -12,6 +12,7 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
+from gramian.kernels.custom import Entries
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
@@ -294,6 +295,11 @@ class Agglomerative(ClusterTree):
 
     def _counted_rows(self) -> Any:
         return self._points.X if self._space.kernel is None else None
+
+    def _numeric_rows(self) -> Any:
+        if isinstance(self._points, Entries):
+            return self._points.K[self._points.places]
+        return self._points.X if isinstance(self._points, Vectors) else None
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
         cluster = self._by_group(labels)[self._known.group[rows]]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -85,9 +86,20 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         all_labels[~counted] = self._nearest(np.flatnonzero(~counted), labels, nodes)
         return all_labels, nodes
 
+    def was_fitted_to(self, X: Floats) -> bool:
+        """Whether X are the rows of the fit, which may be nearer to another cluster than to their own."""
+        rows = self._numeric_rows()
+        if rows is None or len(X) != len(self._leaf):
+            return False
+        return np.array_equal(X[self._leaf >= 0], rows.toarray() if sp.issparse(rows) else rows)
+
     def _counted_rows(self) -> Any:
-        """The rows of positive weight, where they are rows of numbers; else None."""
+        """The rows of positive weight, where distances are between them; else None."""
         raise NotImplementedError
+
+    def _numeric_rows(self) -> Any:
+        """The rows of positive weight, where they are rows of numbers; else None."""
+        return self._counted_rows()
 
     def _nearest(self, rows: Ints, labels: Ints, nodes: Ints) -> Ints:
         """The clusters of rows of weight zero."""

@@ -14,7 +14,7 @@ from gramian._core.types import Floats, Ints
 from gramian.rows import Block, Rows
 from gramian.solvers.kmeans.lloyd import EXACT
 from gramian.structures.components.base import dense
-from gramian.structures.components.levenberg import MAX_HARD_PASSES, MAX_SOFT_PASSES
+from gramian.structures.components.quadrics.levenberg import MAX_HARD_PASSES, MAX_SOFT_PASSES
 from gramian.structures.loop.assignments import Assignment, Nearest
 from gramian.structures.loop.competition import compete
 from gramian.structures.loop.initialization import initial_structures

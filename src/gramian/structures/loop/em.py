@@ -12,7 +12,7 @@ import scipy.linalg as sl
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import exp_here
 from gramian._core.types import Floats
-from gramian.structures.components.covariance import LOG_2PI, log_volume
+from gramian.structures.components.densities.covariance import LOG_2PI, log_volume
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 PANEL = 128  # rows at once, whose whitened coordinates for all densities stay in the cache

@@ -14,8 +14,8 @@ from gramian.solvers.kmeans.lloyd import lloyd
 from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
 from gramian.structures.components.base import Structure, dense
-from gramian.structures.components.levenberg import MAX_HARD_PASSES
 from gramian.structures.components.point import Point
+from gramian.structures.components.quadrics.levenberg import MAX_HARD_PASSES
 from gramian.structures.loop.multipass import StructureTotals, run_requests
 from gramian.structures.loop.rounding import clearly_less, first_largest, first_least
 from gramian.structures.loop.state import pooled

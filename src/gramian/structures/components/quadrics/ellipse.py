@@ -13,8 +13,9 @@ import scipy.linalg as sl
 from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure
-from gramian.structures.components.circle import Circle, StepStatistics, principal_widths
-from gramian.structures.components.conics import (
+from gramian.structures.components.geometry import Geometry
+from gramian.structures.components.quadrics.circle import Circle, StepStatistics, principal_widths
+from gramian.structures.components.quadrics.conics import (
     MAX_AXIS,
     MIN_AXIS,
     EllipsoidState,
@@ -23,9 +24,8 @@ from gramian.structures.components.conics import (
     quadrics,
     roundest_through,
 )
-from gramian.structures.components.ellipsoid_projection import ellipse_equations, signed_distances
-from gramian.structures.components.geometry import Geometry
-from gramian.structures.components.levenberg import MAX_PASSES, NormalEquations, levenberg
+from gramian.structures.components.quadrics.ellipsoid_projection import ellipse_equations, signed_distances
+from gramian.structures.components.quadrics.levenberg import MAX_PASSES, NormalEquations, levenberg
 from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import Scatter

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from gramian._core.types import Floats, Ints
-from gramian.structures.components.covariance import LOG_2PI
+from gramian.structures.components.densities.covariance import LOG_2PI
 from gramian.structures.loop.sufficient_statistics import Scatter
 
 

@@ -10,7 +10,7 @@ from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import ProbabilityDensity, dense, total_over
-from gramian.structures.components.covariance import (
+from gramian.structures.components.densities.covariance import (
     KINDS,
     LOG_2PI,
     as_matrix,
@@ -20,7 +20,7 @@ from gramian.structures.components.covariance import (
     units,
     whitened,
 )
-from gramian.structures.components.missing import expected, marginal
+from gramian.structures.components.densities.missing import expected, marginal
 from gramian.structures.loop.em import MAX_NUMBERS, GaussianPass
 from gramian.structures.loop.state import PassTotals
 from gramian.structures.loop.sufficient_statistics import Scatter

@@ -11,7 +11,7 @@ from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure, dense
 from gramian.structures.components.geometry import Geometry
-from gramian.structures.components.levenberg import MAX_PASSES, NormalEquations, levenberg
+from gramian.structures.components.quadrics.levenberg import MAX_PASSES, NormalEquations, levenberg
 from gramian.structures.loop.multipass import PassRequest
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
 from gramian.structures.loop.sufficient_statistics import DistinctRows, Scatter

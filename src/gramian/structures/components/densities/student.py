@@ -11,8 +11,8 @@ from gramian._core import validation
 from gramian._core.types import Floats
 from gramian.rows import Rows
 from gramian.structures.components.base import ProbabilityDensity, total_over
-from gramian.structures.components.covariance import factor, floored, log_volume, units, whitened
-from gramian.structures.components.gaussian import column_moments
+from gramian.structures.components.densities.covariance import factor, floored, log_volume, units, whitened
+from gramian.structures.components.densities.gaussian import column_moments
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.multipass import PassRequest, run_request
 from gramian.structures.loop.sufficient_statistics import Scatter

@@ -1,0 +1,1 @@
+"""Probability densities: Gaussian and Student t, and what they share."""

@@ -1,0 +1,1 @@
+"""Circles, spheres, ellipses and ellipsoids, fitted by orthogonal distance."""
