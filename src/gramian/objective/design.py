@@ -26,6 +26,10 @@ class Columns:
     high: float
     sparse: bool
 
+    def deviations(self, intercept: bool) -> Floats:
+        """Standard deviations of the columns, about zero without an intercept: what `standardize` divides them by."""
+        return self.deviation if intercept else np.hypot(self.deviation, self.mean)
+
 
 def columns_of(rows: Rows) -> Columns:
     """One pass: means and deviations of the columns; refuses numbers that are not finite.

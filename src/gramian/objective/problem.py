@@ -55,7 +55,9 @@ class Problem(Table):
     """(1/Σw) Σ w loss(y, f(x)) + alpha · penalty(coef) over rows, for m outputs.
 
     θ is (m, p): for each output the coefficients of the centred and scaled columns, then the intercept (p = d + 1; no
-    intercept: p = d). `outside` and `inside` change between θ and the coefficients of the columns as given.
+    intercept: p = d). `to_original` and `to_standardized` change between θ and the coefficients of the columns as
+    given. With `standardize` the penalty, its bounds and its scales are of the coefficients of the columns divided by
+    their standard deviations, or by those given in its place, which then are the coefficients in θ.
     """
 
     most_dense: ClassVar[int] = 2000  # columns up to which each output gets a Cholesky factor as its preconditioner
@@ -70,13 +72,21 @@ class Problem(Table):
         intercept: bool = True,
         outputs: int = 1,
         columns: Columns | None = None,
+        standardize: bool | Floats = False,
     ) -> None:
         self.rows, self.loss, self.family, self.alpha = rows, loss, penalty, alpha
         self.intercept, self.m, self.d, self.cuts = intercept, outputs, rows.d, loss.cuts
         self.p = rows.d + int(intercept)
         self.columns = columns or columns_of(rows)
+        self.deviations: Floats | None = None  # of the columns, where the penalty is of columns divided by them
+        if standardize is not False:
+            self.deviations = self.columns.deviations(intercept) if standardize is True else np.asarray(standardize)
         self.parts = penalty.parts(rows.d)
         self.center, self.scale = coordinates(self.columns, self.parts, intercept)
+        if self.deviations is not None:
+            constant = self.deviations == 0
+            self.scale = np.where(constant, 1.0, self.deviations)
+            self.parts = None if self.parts is None else self.parts.of_units(self.scale, constant)
         self.inverse = 1.0 / self.scale
         self.tame = bool(
             ((self.scale > TAME[0]) & (self.scale < TAME[1])).all() and np.abs(self.center).max(initial=0) < TAME[1]
@@ -90,8 +100,14 @@ class Problem(Table):
 
     def _with(self, **changes: Any) -> "Problem":
         """The same rows, of which nothing is read again, with another loss, penalty or alpha."""
+        return self.on(self.rows, self.columns, **changes)
+
+    def on(self, rows: Rows, columns: Columns | None = None, **changes: Any) -> "Problem":
+        """The same problem on other rows, whose columns are read unless they are known."""
         given: dict[str, Any] = {"loss": self.loss, "penalty": self.family, "alpha": self.alpha} | changes
-        return Problem(self.rows, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
+        standardize = False if self.deviations is None else self.deviations
+        options: dict[str, Any] = {"intercept": self.intercept, "outputs": self.m, "standardize": standardize}
+        return Problem(rows, **given, **options, columns=columns)
 
     def with_alpha(self, alpha: float) -> "Problem":
         """The same problem with another strength of the penalty."""
@@ -123,6 +139,7 @@ class Problem(Table):
         found.rows, found.d, found.p = rows, len(columns), len(columns) + int(self.intercept)
         found.columns = replace(c, mean=c.mean[columns], deviation=c.deviation[columns])
         found.center, found.scale, found.inverse = self.center[columns], self.scale[columns], self.inverse[columns]
+        found.deviations = None if self.deviations is None else self.deviations[columns]
         found.parts = PenaltyTerms(
             parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns]
         )
@@ -141,7 +158,12 @@ class Problem(Table):
             theta[:, : self.d] = np.clip(theta[:, : self.d], self.low, self.high)
         return theta
 
-    # the penalty in θ
+    # the penalty
+
+    def penalty_value(self, coef: Floats) -> float:
+        """The penalty, without alpha, of coefficients (d, m) in the units of the data, summed over the outputs."""
+        penalised = coef if self.deviations is None else coef * self.scale[:, None]
+        return float(sum(self.penalty.value(c) for c in penalised.T))
 
     def of_constants(self, coef: Floats) -> Floats:
         """Coefficients (m, d) with those of constant columns at the minimum of the penalty, given the others.
@@ -206,7 +228,8 @@ class Problem(Table):
     def groups(self) -> list[tuple[Ints, float]]:
         """Each group and what its norm costs."""
         assert self.parts is not None
-        return [(g, self.alpha * float(np.sqrt(len(g)) * self.inverse[g[0]])) for g in self.parts.groups]
+        unit = self.inverse if self.deviations is None else np.ones(self.d)
+        return [(g, self.alpha * float(np.sqrt(len(g)) * unit[g[0]])) for g in self.parts.groups]
 
     def quadratic(self, theta: Floats) -> tuple[float, Floats]:
         """alpha · cᵀSc summed over the outputs, and its gradient (m, d)."""
@@ -305,8 +328,7 @@ class Problem(Table):
         gradient = sums.gradient.reshape(self.m, self.p) / weight
         hessian = None if sums.hessian is None else sums.hessian / weight
         if self.parts is None:
-            coef, _ = self.to_original(theta)
-            rough = self.alpha * sum(self.penalty.value(c) for c in coef.T)
+            rough = self.alpha * self.penalty_value(self.to_original(theta)[0])
             return Point(theta, value + rough, value, gradient, sums.size / weight, hessian)
         square, slope = self.quadratic(theta)
         gradient[:, : self.d] += slope
@@ -321,8 +343,7 @@ class Problem(Table):
         """The whole objective at θ."""
         total = self.rows.sum(self._leaf(theta, 0)).value / self.columns.weight
         if self.parts is None:
-            coef, _ = self.to_original(theta)
-            return float(total + self.alpha * sum(self.penalty.value(c) for c in coef.T))
+            return float(total + self.alpha * self.penalty_value(self.to_original(theta)[0]))
         return float(total + self.quadratic(theta)[0] + self.rough(theta))
 
     def _leaf(self, theta: Floats, order: int) -> Callable[[Block], Sums]:
@@ -418,8 +439,8 @@ def smooth(problem: Problem) -> bool:
 
 
 def is_ridge(problem: Problem) -> bool:
-    """Whether the penalty is a multiple of ‖w‖², and not of zero."""
+    """Whether the penalty is a multiple of ‖w‖² of the columns as given, and not of zero."""
     parts = problem.parts
-    if parts is None or not parts.smooth or parts.square.ndim == 2:
+    if problem.deviations is not None or parts is None or not parts.smooth or parts.square.ndim == 2:
         return False
     return bool(problem.square.any() and np.ptp(parts.square) == 0)

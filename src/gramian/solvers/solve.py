@@ -99,14 +99,7 @@ def _counted_rows(problem: Problem) -> Ints | None:
 def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: Any) -> Solution:
     """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
     rows: Any = problem.rows
-    part = Problem(
-        rows.subset(index),
-        problem.loss,
-        problem.penalty,
-        problem.alpha,
-        intercept=problem.intercept,
-        outputs=problem.m,
-    )
+    part = problem.on(rows.subset(index))
     first = None if start is None else part.to_standardized(*problem.to_original(start))
     fit = fit_problem(part, start=first, **options)
     more = dict(fit.more)

@@ -57,6 +57,7 @@ class ObjectiveSurface:
             penalty,
             float(model.alpha_) if has(model, "alpha_") else 0.0,
             intercept=bool(model.fit_intercept),
+            standardize=bool(getattr(model, "standardize", False)),
         )
         block = data.collect()
         assert block.y is not None
@@ -89,7 +90,7 @@ class ObjectiveSurface:
         else:
             values = loss.value(y, f)
         coefs = thetas[:, : self.problem.d] * self.problem.inverse
-        penalty = np.array([self.problem.penalty.value(c) for c in coefs]) if self.problem.alpha else 0.0
+        penalty = np.array([self.problem.penalty_value(c[:, None]) for c in coefs]) if self.problem.alpha else 0.0
         return np.asarray(self.weight @ values / self.weight.sum() + self.problem.alpha * penalty)
 
     def start(self) -> tuple[Floats, float]:

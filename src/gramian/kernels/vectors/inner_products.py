@@ -42,6 +42,30 @@ class Linear(Kernel):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class WeightedLinear(Kernel):
+    """The inner product of rows whose columns count differently: k(x, x') = Σ w x x', with weights w of at least 0."""
+
+    weights: Floats
+
+    @property
+    def is_linear(self) -> bool:
+        return True
+
+    def block(self, A: Vectors, B: Vectors) -> Floats:
+        return products(self._weighted(A), B)
+
+    def diag(self, A: Vectors) -> Floats:
+        return square_norms(self._weighted(A, np.sqrt(self.weights)).X)
+
+    def proof(self) -> Validity:
+        return proven(self, "an inner product of columns with weights of at least 0")
+
+    def _weighted(self, A: Vectors, weights: Floats | None = None) -> Vectors:
+        weights = self.weights if weights is None else weights
+        return Vectors(A.X @ sp.diags_array(weights) if A.is_sparse else A.X * weights)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(Kernel):
     """Products of up to `degree` features, weighted: k(x, x') = (xᵀx' + constant)^degree.
 

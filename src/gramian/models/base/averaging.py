@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 
 from gramian._core.types import Floats
-from gramian.models.base.composed import penalty_of
 from gramian.models.base.distribution import Distribution, Laplace, Normal, Poisson, StudentT, least_whole
 from gramian.models.base.errors import Covariance
 from gramian.models.base.linear_model import LinearModel
@@ -256,9 +255,7 @@ def of_regressor(model: Any, rows: Rows) -> Distribution:
     f, loss = LinearModel.predict(model, rows), model._loss
     scale: Any = getattr(model, "scale_", None)
     if isinstance(loss, losses.Squared | losses.Absolute):
-        penalty = penalty_of(model.penalty)
-        costs = np.array([penalty.value(c) for c in np.atleast_2d(model._feature_coef)])
-        scale = np.maximum(np.atleast_1d(model.objective_) - model.alpha_ * costs, 0.0)
+        scale = np.maximum(np.atleast_1d(model._mean_loss), 0.0)
         scale = np.sqrt(scale) if isinstance(loss, losses.Squared) else scale
     variance = np.zeros((len(f), len(model._covariances)))
     for j, covariance in enumerate(model._covariances):

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from gramian._core.validation import flag
 from gramian.objective import losses, penalties
 from gramian.objective.losses.base import Loss
 from gramian.objective.penalties import Penalty, Zero
@@ -57,6 +58,19 @@ def penalty_of(value: Any) -> Penalty:
 
 class Composed(BaseEstimator):
     """`penalty__l1_ratio` and the like, as scikit-learn's searches write them."""
+
+    kernel: Any
+    standardize: Any
+
+    def _standardizes(self) -> bool:
+        """Whether the penalty is of standardised columns; refused where it is the norm of a function."""
+        standardize = flag("standardize", self.standardize)
+        if standardize and self.kernel is not None:
+            raise ValueError(
+                "With kernel= the penalty is the norm of the function, which has no columns to standardise: leave "
+                "standardize out, and scale the columns first (sklearn.preprocessing.StandardScaler)."
+            )
+        return standardize
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; with `deep` also those of the parts."""

@@ -14,10 +14,14 @@ from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
+from gramian.kernels.base import Kernel
 from gramian.kernels.input import positive_definite
+from gramian.kernels.named import kernel_of
 from gramian.kernels.points import alone
+from gramian.kernels.vectors.inner_products import Linear, WeightedLinear
 from gramian.models.base.kernelised import Kernelised
 from gramian.models.kernel.svm import warn_unfinished
+from gramian.objective.design import columns_of
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
@@ -70,6 +74,9 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         How validation parts are made.
     rule : "best" or "one_se"
         The smallest mean validation loss, or the strongest penalty within one standard error of it.
+    standardize : bool
+        With kernel="linear", penalise the coefficients of the features divided by their (weighted) standard
+        deviations, learned in each training part; about zero without an intercept.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     tol : float
@@ -102,6 +109,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     alphas: Any = GRID
     cv: Any = 5
     rule: str = "best"
+    standardize: bool = False
     fit_intercept: bool = True
     tol: float = 1e-6
     time: float | None = None
@@ -117,6 +125,12 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         tol = max(validation.number("tol", self.tol, low=0.0, open_low=True), LEAST_TOL)
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
+        standardize = validation.flag("standardize", self.standardize)
+        if standardize and not isinstance(kernel_of(self.kernel, auto=True), Linear):
+            raise ValueError(
+                f"With kernel= the penalty is the norm of the function, which has no columns to "
+                f"standardise ({self.kernel!r} is not linear in them): leave standardize out, or give kernel='linear'."
+            )
         if hasattr(self, "scores_"):
             del self.scores_
         points, target = self._fit_points(X, y, sample_weight)
@@ -131,6 +145,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self._y, self._w = target.y[:, 0], target.weights
         if not np.isfinite(self._y).all():
             raise ValueError("y contains NaN or infinity; every target must be a number.")
+        if standardize:
+            self.kernel_ = self._standardized(points, self._w)
         rows = KernelRows(self.kernel_, points)
         if alpha is None:
             alpha = self._choose(rows, points, grid, epsilon)
@@ -145,6 +161,12 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
         self.solver_ = SolverInfo("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         del self._y, self._w
         return self
+
+    def _standardized(self, points: Any, weight: Floats) -> Kernel:
+        """The inner product of columns divided by their standard deviations."""
+        columns = columns_of(MemoryRows(points.X, np.zeros((len(weight), 1)), weight, target_names=("y",)))
+        unit = columns.deviations(bool(self.fit_intercept))
+        return WeightedLinear(np.where(unit > 0, 1.0 / np.where(unit > 0, unit, 1.0) ** 2, 0.0))
 
     def _dual(self, weight: Floats, alpha: float, epsilon: float) -> Dual:
         C = weight / (2.0 * alpha * float(weight.sum()))
@@ -193,9 +215,10 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             for s, (_, test) in enumerate(splits):
                 weight = self._w.copy()
                 weight[test] = 0.0
+                part = KernelRows(self._standardized(points, weight), points) if self.standardize else rows
                 start: Start | None = None
                 for a, alpha in enumerate(some):
-                    found, _, _ = self._train(rows, weight, float(alpha), epsilon, 1e-3, start, MOST_ROUNDS)
+                    found, _, _ = self._train(part, weight, float(alpha), epsilon, 1e-3, start, MOST_ROUNDS)
                     if a + 1 < len(some):
                         start = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
                     off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)

@@ -21,6 +21,7 @@ from gramian.models.base.notes import penalty_notes
 from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
 from gramian.models.base.path import Path, path_of
 from gramian.models.linear.regressor import GRID
+from gramian.objective.design import columns_of
 from gramian.objective.losses.base import Loss, PiecewiseLinear
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.problem import Problem
@@ -60,6 +61,10 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         Weights of the rows of each class in the loss.
     cost : array (k, k), optional
         cost[true, decided]: `predict` decides for the least expected cost.
+    standardize : bool
+        Penalise the coefficients of the features divided by their (weighted) standard deviations, learned in each
+        training part; about zero without an intercept. Bounds and scales of a penalty then are those of these
+        coefficients.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     solver : "auto", a name, or a solver object such as `gm.solvers.StochasticGradient()`
@@ -85,6 +90,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     alphas: Any
     cv: Any
     rule: Any
+    standardize: Any
     multiclass: Any
     code: Any
     fit_intercept: Any
@@ -96,6 +102,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     coef_: Floats
     intercept_: Floats
+    deviations_: Floats | None = None  # standard deviations of the columns, where the penalty is in their units
     _comparison: bool = False  # whether its scores are all that is asked for
 
     def _parts(self) -> tuple[Loss, Any]:
@@ -110,6 +117,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         alpha, given = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
+        self._standardizes()
         validation.whole("max_iter", self.max_iter, low=1)
         validation.number("tol", self.tol, low=0.0, open_low=True)
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
@@ -145,18 +153,24 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     def _readings(self, rows: Rows, penalty: Any, alpha: float, intercept: bool, k: int, kind: str) -> list[Any]:
         """From rows with class numbers to the problem of all classes, or to those of the binary decisions."""
         loss = self._loss
+        options: dict[str, Any] = {"intercept": intercept, "standardize": self._standardizes()}
         if self.multiclass_ == "joint":
-            return [lambda some: Problem(some, loss, penalty, alpha, intercept=intercept, outputs=k)]
+            return [lambda some: Problem(some, loss, penalty, alpha, outputs=k, **options)]
         self.code_ = code_matrix(self.multiclass_, k, kind, self.random_state)
 
-        def reading(word: Floats) -> Any:
+        def factory(word: Floats) -> Any:
             take = None if word.all() else (lambda y: np.abs(word[y[:, 0].astype(int)]))
             sign = np.where(word == 0, 1.0, word)
-            return lambda some: Problem(
-                coded(some, lambda y: sign[y.astype(int)], take), loss, penalty, alpha, intercept=intercept
-            )
 
-        return [reading(word) for word in self.code_.T]
+            def problem(some: Rows) -> Problem:
+                known = options
+                if take is not None and self.standardize:  # the deviations of all rows of the training part
+                    known = options | {"standardize": columns_of(some).deviations(intercept)}
+                return Problem(coded(some, lambda y: sign[y.astype(int)], take), loss, penalty, alpha, **known)
+
+            return problem
+
+        return [factory(word) for word in self.code_.T]
 
     def _choose(
         self, rows: Rows, problem_factories: list[Any], problem: Problem, given: Any
@@ -180,6 +194,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
         self.intercept_ = np.concatenate([fit.intercept for fit in fits])
         self._set_kernel_dual()
+        self.deviations_ = fits[0].problem.deviations
         worst = max(fits, key=lambda fit: weakness(fit.certificate))
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
@@ -187,7 +202,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self.objective_ = float(np.mean([fit.value for fit in fits]))
         self._covariances: list[Covariance | None] = [covariance_of(fit) for fit in fits]
         self._weight = fits[0].problem.columns.weight
-        penalties = [fit.problem.alpha * fit.problem.penalty.value(c) for fit in fits for c in fit.coef.T]
+        penalties = [fit.problem.alpha * fit.problem.penalty_value(fit.coef) for fit in fits]
         self._mean_loss = self.objective_ - float(np.sum(penalties)) / len(fits)
 
     # decisions
@@ -201,8 +216,12 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
         if self.multiclass_ == "joint":
             return f
-        norms = lengths(self._feature_coef) if norms is None else norms
+        norms = self._lengths(self._feature_coef) if norms is None else norms
         return confidences(self.multiclass_, self.code_, self._loss, f, norms)
+
+    def _lengths(self, coef: Floats) -> Floats:
+        """The norms of rows of coefficients, in the units of the penalty."""
+        return lengths(coef if self.deviations_ is None else coef * self.deviations_)
 
     def _decisions(self, rows: Rows) -> Floats:
         return self._confidences(self._predictions(rows))
@@ -236,8 +255,9 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         weight = block.weights
         weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
         f = np.where(np.isnan(f), 0.0, f)
-        norms = lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
-        decisions = self._confidences(f, None if self.multiclass_ == "joint" else norms)
+        joint = self.multiclass_ == "joint"
+        norms = None if joint else self._lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
+        decisions = self._confidences(f, norms)
         self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
 
     def _dear(self, rows: Rows, fits: list[Solution]) -> bool:
@@ -354,6 +374,7 @@ class SearchedClassifier(LinearClassifier):
     alphas: Any = GRID
     cv: Any = 5
     rule: str = "best"
+    standardize: bool = False
     multiclass: str = "auto"
     code: str = "auto"
     class_weight: Any = None

@@ -61,10 +61,9 @@ class IterativeMethod:
         solution, alpha, scores, path = self.exact.solution(data, replace(options, solver="auto"))
         penalty = Zero() if self.penalty is None or alpha == 0 else penalty_object(self.penalty, data.d)
         settled, count = data.settled(), len(data.target_names)
-        problems = [
-            Problem(_target(settled, j), Squared(), penalty, alpha, intercept=options.fit_intercept)
-            for j in range(count)
-        ]
+        standardize = self.penalty is not None and self.penalty.standardize
+        given: dict[str, Any] = {"intercept": options.fit_intercept, "standardize": standardize}
+        problems = [Problem(_target(settled, j), Squared(), penalty, alpha, **given) for j in range(count)]
         limits: dict[str, Any] = {"max_iter": options.max_iter, "tol": options.tol}
         fits = [fit_problem(problem, solver=self.solver, **limits) for problem in problems]
         worst = max(fits, key=lambda fit: weakness(fit.certificate))

@@ -92,6 +92,7 @@ class Perceptron(LinearClassifier):
     alphas = 2
     cv = 5
     rule = "best"
+    standardize = False
     solver = "auto"
     tol = 1e-15
 
@@ -176,10 +177,7 @@ def _as_given(problem: Problem) -> Problem:
     """The problem in the coordinates of its columns."""
     nothing, half = np.zeros(problem.d), np.full(problem.d, 0.5)
     columns = replace(problem.columns, mean=nothing, deviation=half)
-    return Problem(
-        problem.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m,
-        columns=columns,
-    )  # fmt: skip
+    return problem.on(problem.rows, columns)
 
 
 def _even(problem: Problem) -> bool:

@@ -17,7 +17,7 @@ from gramian.models.base.linear_model import LinearModel
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.path import path_of
 from gramian.models.base.squared_loss import Options, OutOfRange, SquaredLossMethod
-from gramian.models.linear.squared_loss import method_of
+from gramian.models.linear.squared_loss import column_deviations, method_of
 from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.losses.regression import StudentT
 from gramian.objective.penalties import Penalty, Zero
@@ -53,6 +53,10 @@ class Regressor(Kernelised, Composed, InferentialModel):
         "loo" leaves each row out. Where loss and penalty are smooth it is approximate, from one fit per alpha and true
         refits of the rows that move most: `scores_.exact` is then False, and `scores_.error` estimates how far off.
     rule : "best" or "one_se"
+    standardize : bool
+        Penalise the coefficients of the features divided by their (weighted) standard deviations, learned in each
+        training part; about zero without an intercept. Bounds and scales of a penalty then are those of these
+        coefficients.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     solver : "auto", a name, or a solver object such as `gm.solvers.GradientDescent()`
@@ -109,6 +113,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
     alphas: Any = "auto"
     cv: Any = 5
     rule: str = "best"
+    standardize: bool = False
     fit_intercept: bool = True
     solver: Any = "auto"
     max_iter: int = 1000
@@ -126,6 +131,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
         alpha, alphas = validation.alpha(self.alpha), self._alphas()
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
+        self._standardizes()
         validation.whole("max_iter", self.max_iter, low=1)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
         callbacks = validation.functions("callbacks", self.callbacks)
@@ -149,7 +155,8 @@ class Regressor(Kernelised, Composed, InferentialModel):
             return self._fit_problems(data.settled(), loss, penalty, alpha, alphas)
         self.alpha_ = fit.alpha
         self._set_fit(fit, data.one_target)
-        costs = np.array([penalty.value(coef) for coef in fit.coef.T])
+        unit = column_deviations(data, intercept) if self.standardize else np.ones(data.d)
+        costs = np.array([penalty.value(unit * coef) for coef in fit.coef.T])
         self._mean_loss = list(fit.residual / fit.weight)
         objective = fit.residual / fit.weight + fit.alpha * costs
         self.objective_ = float(objective[0]) if data.one_target else objective
@@ -167,7 +174,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
 
     def _squared_loss_method(self, loss: Loss, penalty: Penalty, d: int) -> SquaredLossMethod | None:
         """The method of the squared loss for this penalty, unless another solver is asked for."""
-        method = method_of(loss, penalty.parts(d))
+        method = method_of(loss, penalty.parts(d), self.standardize)
         asked = isinstance(self.solver, str) and method is not None and self.solver in method.solvers
         return method if asked else None
 
@@ -187,13 +194,15 @@ class Regressor(Kernelised, Composed, InferentialModel):
         given = GRID if given is None else given
         targets = [_target(data, j) for j in range(len(data.target_names))]
 
-        def reading(j: int) -> Any:
+        options: dict[str, Any] = {"intercept": self.fit_intercept, "standardize": self._standardizes()}
+
+        def factory(j: int) -> Any:
             return lambda rows: Problem(
-                rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, intercept=self.fit_intercept
+                rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, **options
             )
 
-        problem_factories = [reading(j) for j in range(len(targets))]
-        problems = [Problem(rows, loss, penalty, alpha or 0.0, intercept=self.fit_intercept) for rows in targets]
+        problem_factories = [factory(j) for j in range(len(targets))]
+        problems = [Problem(rows, loss, penalty, alpha or 0.0, **options) for rows in targets]
         if alpha is None and has_strength(problems[0]):
             alphas = grid(problems[0], given) if isinstance(given, int) else given
             search = AlphaSearch(data, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter)
@@ -217,7 +226,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.objective_ = fits[0].value if one else np.array([fit.value for fit in fits])
         self._loss = fits[0].problem.loss
-        self._mean_loss = [fit.value - fit.problem.alpha * fit.problem.penalty.value(fit.coef[:, 0]) for fit in fits]
+        self._mean_loss = [fit.value - fit.problem.alpha * fit.problem.penalty_value(fit.coef) for fit in fits]
         if isinstance(self._loss, Scaled):
             scales = np.array([self._loss.unit if fit.scale is None else fit.scale for fit in fits])
             self.scale_ = float(scales[0]) if one else scales

@@ -42,7 +42,8 @@ class Ridge(Kernelised, InferentialModel):
     penalty_factors : array (d,), optional
         One non-negative factor per feature; 0 leaves it unpenalised.
     standardize : bool
-        Penalise the coefficients of the features divided by their standard deviation (learned in each training part).
+        Penalise the coefficients of the features divided by their (weighted) standard deviations, learned in each
+        training part; about zero without an intercept.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     solver : "auto", "cholesky", "qr", or a solver object such as `gm.solvers.GradientDescent()`
@@ -173,8 +174,6 @@ class Ridge(Kernelised, InferentialModel):
         self._forget_fit()
         options = Options(alpha, grid, self.cv, self.rule, intercept, solver)
         exact = RidgeMethod(self._penalty(data.d))
-        if asked is not None and exact.penalty.standardize:
-            raise ValueError('standardize=True is for solver="auto", "cholesky" and "qr".')
         quadratic = exact.penalty
         fit = exact.fit(data, options) if asked is None else by_iterations(exact, quadratic, asked, data, options)
         self.alpha_ = fit.alpha

@@ -35,7 +35,8 @@ class ElasticNet(SquaredLossModel):
     penalty_factors : array (d,), optional
         One non-negative factor f_j per feature; 0 leaves it unpenalised.
     standardize : bool
-        Penalise the coefficients of the features divided by their standard deviation (learned in each training part).
+        Penalise the coefficients of the features divided by their (weighted) standard deviations, learned in each
+        training part; about zero without an intercept.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
     max_iter : int

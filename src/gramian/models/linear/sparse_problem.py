@@ -127,25 +127,26 @@ class OnRows:
 
     def _table(self, weight: Floats, target: int) -> Table:
         assert self.block.y is not None
-        return Table(self.block.X, self.block.y[:, target], weight / weight.sum(), self.options.fit_intercept)
+        intercept, standardize = self.options.fit_intercept, self.shrinkage.standardize
+        return Table(self.block.X, self.block.y[:, target], weight / weight.sum(), intercept, standardize)
 
-    def _weights(self, table: Table) -> tuple[Floats, Floats]:
+    def _weights(self) -> tuple[Floats, Floats]:
+        """l1 and l2 of alpha = 1 for the columns in their units, in the form of `active_set`: 2 l1 |z| + l2 z²."""
         size = np.ones(self.rows.d) if self.shrinkage.factors is None else self.shrinkage.factors
-        measure = np.sqrt(np.maximum(table.squares(), 0.0)) if self.shrinkage.standardize else np.ones(self.rows.d)
         ratio = self.shrinkage.l1_ratio
-        return 0.5 * ratio * size * measure, (1.0 - ratio) * size * measure**2
+        return 0.5 * ratio * size, (1.0 - ratio) * size
 
     def top(self) -> float:
         largest = 0.0
+        l1, _ = self._weights()
         for table in self.tables:
-            l1, _ = self._weights(table)
             b = np.abs(table.correlations(table.y))
             penalised = l1 > 0
             largest = max(largest, float(np.max(b[penalised] / l1[penalised], initial=0.0)))
         return largest
 
     def _solve(self, table: Table, alphas: Floats) -> WidePath:
-        return wide_path(table, alphas, *self._weights(table), self.options.max_iter)
+        return wide_path(table, alphas, *self._weights(), self.options.max_iter)
 
     def path(self, alphas: Floats, alpha: float) -> Traced:
         found = [self._solve(table, alphas) for table in self.tables]

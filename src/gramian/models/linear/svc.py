@@ -13,7 +13,7 @@ from gramian._core.types import Floats, Ints
 from gramian.kernels.points import alone
 from gramian.models.base.composed import penalty_of
 from gramian.models.base.output_codes import CODES, MULTICLASS
-from gramian.models.linear.classifier import PenalisedClassifier, lengths
+from gramian.models.linear.classifier import PenalisedClassifier
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge
 from gramian.objective.penalties import L2
@@ -54,7 +54,7 @@ class SVC(PenalisedClassifier):
     dual_coef_ : array (problems, n_support)
         y λ, scaled as scikit-learn's for C = 1 / (2 n alpha).
     margin_ : float or array
-        2 / ‖c‖.
+        2 / ‖c‖; with `standardize`, of the columns divided by their deviations.
 
     Notes
     -----
@@ -94,6 +94,7 @@ class SVC(PenalisedClassifier):
             raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
+        self._standardizes()
         validation.number("tol", self.tol, low=0.0, open_low=True)
         validation.choice("code", self.code, CODES)
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
@@ -181,7 +182,7 @@ class SVC(PenalisedClassifier):
 
     def _keep(self, fits: list[Solution]) -> None:
         super()._keep(fits)
-        norms = lengths(self._feature_coef)
+        norms = self._lengths(self._feature_coef)
         with np.errstate(divide="ignore"):
             margins = 2.0 / norms
         self.margin_ = float(margins[0]) if len(margins) == 1 else margins
@@ -220,7 +221,7 @@ def _counted_once(problem: Problem) -> Problem:
         return problem
     names = problem.rows.names
     rows = MemoryRows(block.X, block.y, (block.weight > 0).astype(np.float64), names=names, target_names=("y",))
-    return Problem(rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept)
+    return problem.on(rows)
 
 
 def _weaker(problem: Problem, hard: Solution) -> Solution | None:

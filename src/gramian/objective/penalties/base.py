@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,19 @@ class PenaltyTerms:
     @cached_property
     def nothing(self) -> bool:
         return self.smooth and not self.square.any()
+
+    def of_units(self, unit: Floats, constant: Bools) -> "PenaltyTerms":
+        """The terms for coefficients of other columns, unit · w those that are penalised.
+
+        A matrix does not couple the constant columns, which have no unit. Groups stay as they are: their norms are of
+        unit · w too.
+        """
+        if self.square.ndim == 1:
+            return PenaltyTerms(self.square * unit**2, self.l1 * unit, self.groups, self.low / unit, self.high / unit)
+        root = None if self.root is None else np.where(constant, 0.0, self.root * unit)
+        square = np.where(constant | constant[:, None], 0.0, self.square * np.outer(unit, unit))
+        square[constant, constant] = 1.0
+        return PenaltyTerms(square, self.l1 * unit, self.groups, self.low / unit, self.high / unit, root)
 
 
 class Penalty(ABC):

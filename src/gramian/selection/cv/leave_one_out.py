@@ -244,7 +244,8 @@ class ApproximateLeaveOneOut(Strategy):
 
     @classmethod
     def supports(cls, task: FoldTask) -> bool:
-        return task.leave_one_out and task.n_left_out > FEW_ROWS and has_dense_hessian(task.problem)
+        many = task.leave_one_out and task.n_left_out > FEW_ROWS
+        return many and task.problem.deviations is None and has_dense_hessian(task.problem)
 
     def losses(self, alphas: Floats) -> Floats:
         """The losses (A, n) of every row, and in `weights` what each counts."""

@@ -284,7 +284,7 @@ def _known_classes(problem: Problem, test: Problem) -> Problem:
     if len(seen) == max(problem.m, 2):
         return test
     rows = coded(test.rows, lambda y: y, lambda y: np.isin(y[:, 0], seen).astype(np.float64))
-    known = Problem(rows, test.loss, test.penalty, test.alpha, intercept=test.intercept, outputs=test.m)
+    known = test.on(rows)
     return known if known.columns.weight > 0 else test
 
 

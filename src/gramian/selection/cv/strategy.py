@@ -105,7 +105,8 @@ class SharedFolds(Strategy):
     @classmethod
     def supports(cls, task: FoldTask) -> bool:
         named = isinstance(task.solver, str) and task.solver in cls.solvers
-        return named and not task.leave_one_out and cls._supports(task.problem, task.plans)
+        shared = not task.leave_one_out and task.problem.deviations is None  # else each training part has its penalty
+        return named and shared and cls._supports(task.problem, task.plans)
 
     @staticmethod
     @abstractmethod

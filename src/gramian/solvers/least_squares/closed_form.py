@@ -42,7 +42,11 @@ LARGEST = 1e152
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPenalty:
-    """P of a quadratic penalty: a diagonal or a matrix, in the given units; `standardize` measures by deviations."""
+    """P of a quadratic penalty: a diagonal or a matrix, in the given units.
+
+    With `standardize` it is of the coefficients of the columns divided by their standard deviations, about zero where
+    there is no intercept; a matrix does not couple constant columns then.
+    """
 
     diagonal: Floats | None = None
     matrix: Floats | None = None
@@ -58,10 +62,13 @@ class QuadraticPenalty:
         with np.errstate(over="ignore"):
             if self.matrix is not None:
                 matrix = self.matrix
-                if q.constant.any() and not whole:
+                if self.standardize:
+                    root = strength * np.where(q.constant, 0.0, matrix * deviations)
+                elif q.constant.any() and not whole:
                     still = matrix[:, q.constant]
                     matrix = matrix - still @ (np.linalg.pinv(still) @ matrix)
-                root = np.ldexp(strength * matrix, -q.x[None, :])
+                if not self.standardize:
+                    root = np.ldexp(strength * matrix, -q.x[None, :])
             else:
                 size = np.ones(q.d) if self.diagonal is None else np.sqrt(self.diagonal)
                 measure = deviations if self.standardize else np.ldexp(1.0, -np.clip(q.x, -1000, 1000))
@@ -86,7 +93,7 @@ class QuadraticPenalty:
 
     def fill(self, constant: Bools, coef: Floats) -> Floats:
         """Coefficients (…, d, t) with those of constant columns where a matrix is least, given the others, or 0."""
-        if self.matrix is None or not constant.any():
+        if self.matrix is None or self.standardize or not constant.any():
             return coef
         found = coef.copy()
         follow = np.linalg.pinv(self.matrix[:, constant]) @ self.matrix[:, ~constant]

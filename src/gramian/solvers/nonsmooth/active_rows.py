@@ -105,7 +105,4 @@ def _gathered(problem: Problem) -> Problem:
     if not isinstance(problem, LandmarkProblem) or problem.rows.n * problem.p > MOST_KEPT:
         return problem
     block = problem.features.collect()
-    return Problem(
-        MemoryRows(block.X, block.y, block.weight, target_names=("y",)),
-        problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, columns=problem.columns,
-    )  # fmt: skip
+    return problem.on(MemoryRows(block.X, block.y, block.weight, target_names=("y",)), problem.columns)

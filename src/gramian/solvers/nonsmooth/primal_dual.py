@@ -327,7 +327,7 @@ def _given(problem: Problem, f: Floats) -> Floats:
 def _rough(problem: Problem, theta: Floats) -> float:
     """The penalty without its quadratic part, at a point within bounds."""
     if problem.parts is None:
-        return problem.alpha * sum(problem.penalty.value(c) for c in problem.to_original(theta)[0].T)
+        return problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
     return problem.rough(theta)
 
 

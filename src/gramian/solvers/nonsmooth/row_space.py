@@ -44,9 +44,7 @@ class RowSpaceInteriorPoint(Solver):
 
     def step(self, problem: Problem, state: State) -> State:
         space = project_to_row_space(problem.rows, intercept=problem.intercept)
-        inside = Problem(
-            space.rows, problem.loss, problem.penalty, problem.alpha, intercept=problem.intercept, outputs=problem.m
-        )
+        inside = problem.on(space.rows)
         method = JointInteriorPoint() if problem.loss.class_hinge else InteriorPoint()
         inner = run(method, inside, max_iter=100, tol=1e-10, inner=True)
         coef, intercept = inside.to_original(inner.theta)

@@ -42,9 +42,7 @@ class LandmarkProblem(Problem):
         return found
 
     def _with(self, **changes: Any) -> Problem:
-        given: dict[str, Any] = {"loss": self.loss, "penalty": self.family, "alpha": self.alpha} | changes
-        plain = Problem(self.features, **given, intercept=self.intercept, outputs=self.m, columns=self.columns)
-        return LandmarkProblem.of(plain)
+        return LandmarkProblem.of(self.on(self.features, self.columns, **changes))
 
     def some(self) -> Problem:
         """The problem on so many rows, spread evenly, as a curvature needs to be known well."""
@@ -129,5 +127,4 @@ def part_of(problem: Problem, index: Ints, *, alone: bool = False) -> Problem:
     if alone:
         weight = some.sum(lambda block: block.total_weight)
         columns = replace(columns, weight=max(weight, 1e-300))
-    given = problem.loss, problem.penalty, problem.alpha
-    return LandmarkProblem.of(Problem(some, *given, intercept=problem.intercept, outputs=problem.m, columns=columns))
+    return LandmarkProblem.of(problem.on(some, columns))

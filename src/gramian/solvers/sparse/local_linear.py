@@ -47,7 +47,8 @@ def majorizer(problem: Problem, theta: Floats) -> tuple[Problem, Floats]:
     It lies above the objective but for a constant, and has the same conditions of optimality at θ.
     """
     coef, intercept = problem.to_original(theta)
-    slopes = np.stack([np.asarray(problem.penalty.slope(c)) for c in coef.T])
+    penalised = coef.T if problem.deviations is None else theta[:, : problem.d]
+    slopes = np.stack([np.asarray(problem.penalty.slope(c)) for c in penalised])
     above = problem.with_penalty(WeightedL1(slopes[0] if problem.m == 1 else slopes))
     return above, above.to_standardized(coef, intercept)
 
@@ -112,7 +113,7 @@ class LocalLinear(Solver):
         details.pop("point", None)
         theta = problem.to_standardized(*above.to_original(outcome.theta))
         tangent, own = majorizer(problem, theta)
-        penalty = problem.alpha * sum(problem.penalty.value(c) for c in problem.to_original(theta)[0].T)
+        penalty = problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
         if not problem.loss.smooth:  # no gradient to judge by: the relative decrease of the objective
             value = outcome.value - above.rough(outcome.theta) + penalty
             measure = min(abs(before - value) / max(abs(value), 1e-300), 1.0)

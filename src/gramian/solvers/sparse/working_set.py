@@ -27,37 +27,47 @@ MOST_COLUMNS = 8192  # in the working set; beyond it, columns that rest are let 
 
 @dataclass(eq=False)
 class Table:
-    """n × d features with weights that sum to one, columns centred on the fly; y is centred."""
+    """n × d features with weights that sum to one, columns centred and scaled on the fly; y is centred.
+
+    With `standardize` columns are divided by their standard deviations, about zero without an intercept.
+    """
 
     X: Any
     y: Floats
     weight: Floats
     intercept: bool
+    standardize: bool = False
     mean: Floats = field(init=False)
     y_mean: float = field(init=False)
     by_column: Any = field(init=False)
+    unit: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.mean = np.asarray(self.X.T @ self.weight) if self.intercept else np.zeros(self.X.shape[1])
         self.y_mean = float(self.weight @ self.y) if self.intercept else 0.0
         self.y = self.y - self.y_mean
         self.by_column = self.X.tocsc() if sp.issparse(self.X) else self.X
+        self.unit = np.ones(self.X.shape[1])
+        if self.standardize:
+            deviations = np.sqrt(np.maximum(self.squares(), 0.0))
+            self.unit = np.where(deviations > 0, deviations, 1.0)
 
     def correlations(self, r: Floats) -> Floats:
-        """Σ w (x_j − mean_j) r for every column."""
+        """Σ w (x_j − mean_j) r for every column, in its unit."""
         v = self.weight * r
         if sp.issparse(self.X):
-            return np.asarray(self.X.T @ v) - self.mean * v.sum()
+            return (np.asarray(self.X.T @ v) - self.mean * v.sum()) / self.unit
         d = self.X.shape[1]
         starts = range(0, d, CHUNK)
         parts = parallel_map(lambda start: v @ self.X[:, start : start + CHUNK], starts)
-        return np.concatenate(parts) - self.mean * v.sum()
+        return (np.concatenate(parts) - self.mean * v.sum()) / self.unit
 
     def columns(self, index: Ints) -> Floats:
-        """√w (x_j − mean_j) of some columns, one a row."""
+        """√w (x_j − mean_j) of some columns in their units, one a row."""
         part = self.by_column[:, index]
         part = part.toarray() if sp.issparse(part) else part
-        return np.ascontiguousarray(((part - self.mean[index]) * np.sqrt(self.weight)[:, None]).T, dtype=np.float64)
+        scaled = (part - self.mean[index]) / self.unit[index] * np.sqrt(self.weight)[:, None]
+        return np.ascontiguousarray(scaled.T, dtype=np.float64)
 
     def squares(self) -> Floats:
         """Σ w (x_j − mean_j)²."""
@@ -165,7 +175,7 @@ class WidePath:
 
 
 def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -> WidePath:
-    """The path for alphas from large to small; l1, l2 are those of alpha = 1 in the form 2 l1 |z| + l2 z².
+    """The path for alphas from large to small; l1, l2 are those of alpha = 1 in the form 2 l1 |z| + l2 z², z in units.
 
     From the alpha at which a deadline ended it the last point stands for all.
     """
@@ -208,8 +218,8 @@ def wide_path(table: Table, alphas: Floats, l1: Floats, l2: Floats, most: int) -
             if ended or not wanted.any():
                 break
         squared = float(table.weight @ r**2) + float(alpha * l2 @ w**2)
-        out.coefs[a] = w
-        out.intercepts[a] = table.y_mean - table.mean @ w
+        out.coefs[a] = w / table.unit
+        out.intercepts[a] = table.y_mean - table.mean @ out.coefs[a]
         out.objectives[a], gap = gap_of(
             w, np.where(constant, 0.0, g), float(table.weight @ (r * table.y)), squared, alpha * l1
         )
