@@ -209,11 +209,14 @@ class OnRows:
     def rounding_shares(self, coef: Floats, alpha: float) -> tuple[float, float]:
         """Shares of the objective that columns taken as constant, and the rounding of the intercept, may have."""
         neglected = intercept = 0.0
+        l1, l2 = self._weights()
         for target, table in enumerate(self.tables):
             left, total = table.constant, float(table.weight @ table.y**2)
             if left.any():
-                l1, l2 = (alpha * part[left] for part in self._weights(table))
-                neglected = max(neglected, neglected_share(table.squares()[left], l1, l2, total))
+                squares = table.squares()[left]
+                unit = np.sqrt(squares) if self.shrinkage.standardize else np.ones(len(squares))
+                weights = alpha * l1[left] * unit, alpha * l2[left] * unit**2
+                neglected = max(neglected, neglected_share(squares, *weights, total))
             mean = np.append(table.mean, table.y_mean)
             intercept = max(intercept, intercept_share(mean, coef[:, [target]], 1.0, np.array([total])))
         return neglected, intercept if self.options.fit_intercept else 0.0

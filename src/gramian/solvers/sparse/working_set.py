@@ -50,7 +50,7 @@ class Table:
         self.unit = np.ones(self.X.shape[1])
         if self.standardize:
             deviations = np.sqrt(np.maximum(self.squares(), 0.0))
-            self.unit = np.where(deviations > 0, deviations, 1.0)
+            self.unit = np.where(self.constant, 1.0, deviations)
 
     def correlations(self, r: Floats) -> Floats:
         """Σ w (x_j − mean_j) r for every column, in its unit."""
