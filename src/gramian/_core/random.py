@@ -1,14 +1,16 @@
 """The one reader of `random_state`: seeds and generators from integers, NumPy's generators, and None."""
 
-from numbers import Integral
-from typing import Any
+from types import ModuleType
 
 import numpy as np
+
+from gramian._core.types import RandomState
+from gramian._core.validation import is_integer
 
 MAX_SEED = 2**31  # seeds that are drawn from a Generator lie below it
 
 
-def validate_random_state(random_state: Any) -> None:
+def validate_random_state(random_state: object) -> None:
     """Raise unless `random_state` is None, a whole number of at least 0, a Generator or a RandomState.
 
     >>> validate_random_state(-1)
@@ -17,14 +19,14 @@ def validate_random_state(random_state: Any) -> None:
     """
     if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
         return
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
+    if not is_integer(random_state) or random_state < 0:
         raise ValueError(
             f"random_state is {random_state!r}; it must be None, a whole number of at least 0, a Generator or a "
             "RandomState."
         )
 
 
-def seed_from(random_state: Any, *, default: int | None = 0, below: int = MAX_SEED) -> int:
+def seed_from(random_state: RandomState, *, default: int | None = 0, below: int = MAX_SEED) -> int:
     """A seed: the whole number itself, one drawn from a generator, or `default` for None (fresh entropy without one).
 
     >>> seed_from(7), seed_from(None), seed_from(np.random.default_rng(0)) < 2**31
@@ -40,7 +42,7 @@ def seed_from(random_state: Any, *, default: int | None = 0, below: int = MAX_SE
     return int(random_state)
 
 
-def generator_from(random_state: Any) -> np.random.Generator:
+def generator_from(random_state: RandomState) -> np.random.Generator:
     """A Generator: the one passed in, or a new one from a seed; None is seed 0.
 
     >>> bool(generator_from(None).integers(100) == generator_from(0).integers(100))
@@ -51,13 +53,13 @@ def generator_from(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(seed_from(random_state))
 
 
-def legacy_generator_from(random_state: Any) -> np.random.RandomState:
+def legacy_generator_from(random_state: RandomState | ModuleType) -> np.random.RandomState:
     """A RandomState as scikit-learn's `check_random_state` returns it (None is NumPy's global one); of a Generator too.
 
     >>> bool(legacy_generator_from(3).randint(100) == np.random.RandomState(3).randint(100))
     True
     """
-    if random_state is None or random_state is np.random:
+    if random_state is None or isinstance(random_state, ModuleType):  # numpy.random, as scikit-learn takes it
         return np.random.mtrand._rand
     if isinstance(random_state, np.random.RandomState):
         return random_state

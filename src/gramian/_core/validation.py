@@ -1,7 +1,8 @@
 """Checks of constructor parameters, made at fit before any data is touched."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -10,17 +11,17 @@ from gramian._core.types import Floats
 RULES = ("best", "one_se")  # how alpha is chosen from its validation losses
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether a parameter is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Whether a parameter is of an integer type; True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def number(name: str, value: Any, *, low: float, high: float = np.inf, open_low: bool = False) -> float:
+def number(name: str, value: object, *, low: float, high: float = np.inf, open_low: bool = False) -> float:
     """A finite number within its range, or an error that names the parameter."""
     end = "" if high == np.inf else f" and at most {high:g}"
     allowed = f"a number {'above' if open_low else 'of at least'} {low:g}{end}"
@@ -32,7 +33,7 @@ def number(name: str, value: Any, *, low: float, high: float = np.inf, open_low:
     return found
 
 
-def whole(name: str, value: Any, *, low: int) -> int:
+def whole(name: str, value: object, *, low: int) -> int:
     """A whole number of at least `low`."""
     if not is_integer(value):
         raise TypeError(f"{name} is {value!r}; it must be a whole number of at least {low}.")
@@ -41,21 +42,21 @@ def whole(name: str, value: Any, *, low: int) -> int:
     return int(value)
 
 
-def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
+def choice(name: str, value: object, options: tuple[str, ...]) -> str:
     """One of some words."""
     if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, options))}.")
     return str(value)
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is {value!r}; it must be True or False.")
     return bool(value)
 
 
-def array(name: str, value: Any, wanted: str) -> Floats:
+def array(name: str, value: object, wanted: str) -> Floats:
     """An array of numbers, or an error that says what is wanted."""
     try:
         return np.asarray(value, dtype=np.float64)
@@ -64,14 +65,14 @@ def array(name: str, value: Any, wanted: str) -> Floats:
         raise TypeError(f"{name} is {text if len(text) <= 60 else text[:57] + '…'}; it must be {wanted}.") from None
 
 
-def functions(name: str, value: Any) -> list[Any]:
+def functions(name: str, value: object) -> list[Callable[..., object]]:
     """A list of functions."""
     if not isinstance(value, list | tuple) or not all(callable(each) for each in value):
         raise TypeError(f"{name} is {value!r}; it must be a list of functions, each called with (iteration, state).")
     return list(value)
 
 
-def alpha(value: Any) -> float | None:
+def alpha(value: object) -> float | None:
     """A strength of at least 0, or None for "auto"."""
     if isinstance(value, str):
         if value != "auto":
@@ -80,7 +81,7 @@ def alpha(value: Any) -> float | None:
     return number("alpha", value, low=0.0)
 
 
-def alphas(value: Any) -> int | Floats:
+def alphas(value: object) -> int | Floats:
     """The length of a grid, or a grid sorted from large to small."""
     if isinstance(value, Integral):
         return whole("alphas", value, low=2)
@@ -92,12 +93,12 @@ def alphas(value: Any) -> int | Floats:
     return np.unique(grid)[::-1]
 
 
-def rule(value: Any) -> str:
+def rule(value: object) -> str:
     """How alpha is chosen from the scores."""
     return choice("rule", value, RULES)
 
 
-def factors(name: str, value: Any, d: int) -> Floats | None:
+def factors(name: str, value: object, d: int) -> Floats | None:
     """One penalty factor of at least 0 per feature."""
     if value is None:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import cross_val_score
 
 import gramian as gm
+from gramian._core.types import Estimator
 from gramian.app.example import Example
 from gramian.selection.cv.splits import KFold
 
@@ -86,7 +87,7 @@ def learn(data: Example) -> Result:
     return Result(models, data.target, len(training.y), len(test.y))
 
 
-def _errors(name: str, model: Any, training: Example, test: Example) -> ModelErrors:
+def _errors(name: str, model: Estimator, training: Example, test: Example) -> ModelErrors:
     start = perf_counter()
     model.fit(training.rows())
     seconds = perf_counter() - start

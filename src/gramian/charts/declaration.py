@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from sklearn.base import is_classifier, is_regressor
 
 from gramian._core.fitted.charted import Drawn
+from gramian._core.types import Estimator
 
 Of = Literal["fit", "rows", "predictions", "result"]
 Target = Literal["none", "optional", "required"]
@@ -41,13 +42,13 @@ class ChartKind:
     name: str
     of: Of
     order: int
-    applies: Callable[[Any, bool], bool]
-    order_with_data: int | Callable[[Any], int | None] | None = None
+    applies: Callable[[Estimator, bool], bool]
+    order_with_data: int | Callable[[Estimator], int | None] | None = None
     target: Target = "optional"
     rows_of_fit: bool = False
     below: str | None = None
 
-    def place_with_data(self, model: Any) -> int | None:
+    def place_with_data(self, model: Estimator) -> int | None:
         """Its place among the defaults for the data of this model."""
         place = self.order_with_data
         return place(model) if callable(place) else place
@@ -65,57 +66,57 @@ class ChartModule(Protocol):
 CHART_MODULES: dict[str, ChartModule] = {}  # by the name of the chart, filled by the registry
 
 
-def offers(model: Any) -> tuple[str, ...]:
+def offers(model: Estimator) -> tuple[str, ...]:
     """Charts that a result or a single structure declares as its own; none of an estimator."""
     return model.own_charts if isinstance(model, Drawn) else ()
 
 
-def has(model: Any, *names: str) -> bool:
+def has(model: Estimator, *names: str) -> bool:
     """Whether a fitted model has all of these attributes or methods of the public protocol."""
     return all(hasattr(model, name) for name in names)
 
 
-def classifies(model: Any) -> bool:
+def classifies(model: Estimator) -> bool:
     """Whether it is a fitted classifier."""
     return has(model, "predict", "classes_") and bool(is_classifier(model))
 
 
-def regresses(model: Any) -> bool:
+def regresses(model: Estimator) -> bool:
     """Whether it is a regressor."""
     return has(model, "predict") and bool(is_regressor(model))
 
 
-def is_unsupervised(model: Any) -> bool:
+def is_unsupervised(model: Estimator) -> bool:
     """Whether it is an estimator without a target: of clusters, embeddings or spectra."""
     return not (offers(model) or classifies(model) or regresses(model))
 
 
-def uses_kernel(model: Any) -> bool:
+def uses_kernel(model: Estimator) -> bool:
     """Whether it was fitted with a kernel, so that its coefficients are of features without names."""
     return has(model, "kernel_") and model.kernel_ is not None
 
 
-def loss_of(model: Any) -> Any:
+def loss_of(model: Estimator) -> Any:
     """The loss of a fitted model of ours; None of others."""
     return getattr(model, "_loss", None)
 
 
-def inner(model: Any) -> Any:
+def inner(model: Estimator) -> Any:
     """The model inside a classifier that has neither coefficients nor scores of its own; else the model itself."""
     own = any(has(model, name) for name in ("coef_", "path_", "scores_"))
     return wrapped(model) if not own and classifies(model) else model
 
 
-def wrapped(model: Any) -> Any:
+def wrapped(model: Estimator) -> Any:
     """The fitted model inside another, where there is one; else the model itself."""
     return model.estimator_ if has(model, "estimator_") else model
 
 
-def declared(name: str) -> Callable[[Any, bool], bool]:
+def declared(name: str) -> Callable[[Estimator, bool], bool]:
     """Applies to results that declare this chart as their own."""
     return lambda model, data: name in offers(model)
 
 
-def fitted_with(*names: str) -> Callable[[Any, bool], bool]:
+def fitted_with(*names: str) -> Callable[[Estimator, bool], bool]:
     """Applies to models with all of these fitted attributes."""
     return lambda model, data: has(model, *names)

@@ -5,6 +5,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from gramian._core.types import Chart
+
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -22,13 +24,13 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def save_png(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
+def save_png(chart: Chart, path: str | Path, *, scale: float = 2.0) -> Path:
     """Write a chart as a PNG with `scale` pixels per pixel of the chart."""
     chart.save(str(path), format="png", scale_factor=scale)
     return Path(path)
 
 
-def save_html(chart: Any, path: str | Path, *, title: str = "Gramian") -> Path:
+def save_html(chart: Chart, path: str | Path, *, title: str = "Gramian") -> Path:
     """Write a chart as a self-contained HTML page that works offline."""
     import altair as alt
     import vl_convert

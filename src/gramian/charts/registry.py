@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.types import Chart, Estimator, Table, Values, Weights
 from gramian.charts.declaration import CHART_MODULES, ChartKind, ChartModule, inner, offers
 
 INSTALL = 'Charts need Altair, which is not installed: pip install "gramian[app]"'
@@ -36,7 +37,7 @@ def register(module: ChartModule) -> None:
     chart_modules()[name] = module
 
 
-def kinds(model: Any, *, data: bool = False) -> list[str]:
+def kinds(model: Estimator, *, data: bool = False) -> list[str]:
     """The kinds of chart that a fitted model has, by its fitted attributes; with `data`, those of X and y too.
 
     >>> import gramian as gm
@@ -48,14 +49,14 @@ def kinds(model: Any, *, data: bool = False) -> list[str]:
 
 
 def chart(
-    model: Any,
+    model: Estimator,
     kind: str | None = None,
-    X: Any = None,
-    y: Any = None,
+    X: Table = None,
+    y: Values | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: Weights = None,
     theme: str = "light",
-) -> Any:
+) -> Chart:
     """One Altair chart of a fitted model, of its predictions, or of a result of `gm.selection`.
 
     Parameters
@@ -127,7 +128,14 @@ def chart(
     return import_module("gramian.charts.theme").finished(panels, colours)
 
 
-def trajectories(models: Any, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light") -> Any:
+def trajectories(
+    models: dict[str, Estimator],
+    X: Table = None,
+    y: Values | None = None,
+    *,
+    sample_weight: Weights = None,
+    theme: str = "light",
+) -> Chart:
     """Several solvers on one problem: the objective minus the smallest value reached, one line per model.
 
     Given the data of the fit and models with a `gm.charts.Recorder` among their callbacks, also the iterates over the
@@ -165,7 +173,7 @@ def trajectories(models: Any, X: Any = None, y: Any = None, *, sample_weight: An
     return import_module("gramian.charts.theme").finished([panel], colours)
 
 
-def _check_theme(theme: Any) -> None:
+def _check_theme(theme: object) -> None:
     if theme not in THEMES:
         raise ValueError(f"theme is {theme!r}; it must be 'light' or 'dark'.")
 
@@ -179,7 +187,7 @@ def _theme(name: str) -> Any:
     return import_module("gramian.charts.theme").THEMES[name]
 
 
-def _read_data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def _read_data(X: Table, y: Values | None, sample_weight: Weights) -> tuple[Any, Any, Any]:
     if X is None and y is None and sample_weight is None:
         return None, None, None
     return import_module("gramian.charts.predictions.predictions").read_data(X, y, sample_weight)
@@ -188,7 +196,7 @@ def _read_data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 # what there is
 
 
-def _applying(model: Any, data: bool = False) -> list[ChartKind]:
+def _applying(model: Estimator, data: bool = False) -> list[ChartKind]:
     """The charts of a model in their order, each after the one above it."""
     fit = inner(model)
     every = sorted((module.CHART for module in chart_modules().values()), key=lambda entry: entry.order)
@@ -204,7 +212,7 @@ def _applying(model: Any, data: bool = False) -> list[ChartKind]:
     return listed
 
 
-def _charts_text(model: Any) -> str:
+def _charts_text(model: Estimator) -> str:
     """The charts that there are, without data and with them."""
     alone, every = _applying(model), _applying(model, data=True)
     with_data = [entry for entry in every if entry not in alone]
@@ -221,7 +229,7 @@ def _names(charts: list[ChartKind]) -> str:
 # what is drawn
 
 
-def _default(model: Any) -> list[ChartKind]:
+def _default(model: Estimator) -> list[ChartKind]:
     """The first chart of the fit alone, and those below it."""
     alone = _applying(model)
     if not alone:
@@ -229,7 +237,7 @@ def _default(model: Any) -> list[ChartKind]:
     return [alone[0], *(entry for entry in alone if entry.below == alone[0].name)]
 
 
-def _default_with_data(model: Any, available: list[ChartKind], X: Any) -> list[ChartKind]:
+def _default_with_data(model: Estimator, available: list[ChartKind], X: Table) -> list[ChartKind]:
     """The first chart of the data: of y alone, one of predictions or one that needs no rows."""
     places = {
         entry: place
@@ -243,12 +251,12 @@ def _default_with_data(model: Any, available: list[ChartKind], X: Any) -> list[C
     return [min(places, key=lambda entry: places[entry])]
 
 
-def _keeps_rows(model: Any, entry: ChartKind) -> bool:
+def _keeps_rows(model: Estimator, entry: ChartKind) -> bool:
     """Whether y can be of the rows of the fit, which the model keeps."""
     return entry.rows_of_fit and entry.applies(model, False)
 
 
-def _check_data(model: Any, entry: ChartKind, X: Any, y: Any, sample_weight: Any) -> None:
+def _check_data(model: Estimator, entry: ChartKind, X: Table, y: Values | None, sample_weight: Weights) -> None:
     """Refuse data that a chart needs and does not get, or gets and does not need."""
     name, kind = type(model).__name__, entry.name
     if entry.of == "predictions":
@@ -276,7 +284,7 @@ def _check_data(model: Any, entry: ChartKind, X: Any, y: Any, sample_weight: Any
         raise ValueError(f"The chart {kind!r} is of rows without a target: leave y out.")
 
 
-def _draw(model: Any, entry: ChartKind, theme: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+def _draw(model: Estimator, entry: ChartKind, theme: Any, X: Table, y: Values | None, sample_weight: Weights) -> Chart:
     draw = chart_modules()[entry.name].draw
     if entry.of == "rows":
         return draw(model, theme, X, y, sample_weight)

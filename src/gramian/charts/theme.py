@@ -1,8 +1,8 @@
 """The themes of all charts, light and dark: colours, fonts, sizes."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from gramian._core.types import Chart, Record
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import NO_BREAK, wrapped
 
@@ -81,13 +81,13 @@ def _contrast(one: str, other: str) -> float:
     return max(light(one), light(other)) / min(light(one), light(other))
 
 
-def title(text: str, *subtitles: str) -> Any:
+def title(text: str, *subtitles: str) -> Chart:
     """A title with the finding, and subtitles under it; empty ones are left out."""
     lines = [line for part in subtitles if part for line in wrapped(_facts_unbroken(part), MAX_LINE_LENGTH)]
     return alt.TitleParams(wrapped(text, 66), subtitle=lines)
 
 
-def panel_title(text: str, theme: Theme, offset: int = 8) -> Any:
+def panel_title(text: str, theme: Theme, offset: int = 8) -> Chart:
     """The title of one of several panels side by side."""
     return alt.TitleParams(text, fontSize=12, fontWeight="normal", color=theme.muted, offset=offset)
 
@@ -100,12 +100,12 @@ def _facts_unbroken(text: str) -> str:
     return f"{NO_BREAK}· ".join(part.replace(" ", NO_BREAK) if len(part) <= MAX_FACT_LENGTH else part for part in facts)
 
 
-def rows(records: list[dict[str, Any]]) -> Any:
+def rows(records: list[Record]) -> Chart:
     """Inline data, to which Altair's limit on rows does not apply; a tuple, which it does not copy for every layer."""
     return {"values": tuple(records)}
 
 
-def finished(parts: list[Any], theme: Theme) -> Any:
+def finished(parts: list[Chart], theme: Theme) -> Chart:
     """One chart of one or several, one above the other, in this theme."""
     chart = parts[0] if len(parts) == 1 else alt.vconcat(*parts, spacing=28)
     axis = {

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from gramian._core.types import Array, Floats, Ints
+from gramian._core.types import Array, Estimator, Floats, Ints, Matrix, Table, Weights
 from gramian.rows import Block, Rows, scan
 from gramian.rows.feature_names import remember_columns
 
@@ -28,12 +28,12 @@ class SavedMoments(Protocol):
     def mean(self) -> Floats: ...
 
 
-def is_moments(X: Any) -> TypeGuard[SavedMoments]:
+def is_moments(X: Matrix) -> TypeGuard[SavedMoments]:
     """Whether X is `gm.Moments`, told by its fields: this room stands to the left of statistics."""
     return isinstance(X, SavedMoments)
 
 
-def read(estimator: Any, X: Any, *, fitting: bool, sample_weight: Any = None) -> Rows:
+def read(estimator: Estimator, X: Table, *, fitting: bool, sample_weight: Weights = None) -> Rows:
     """Rows of X; the estimator remembers their columns when fitting and compares them otherwise."""
     if is_moments(X):
         raise ValueError(
@@ -51,7 +51,7 @@ def read(estimator: Any, X: Any, *, fitting: bool, sample_weight: Any = None) ->
     return rows
 
 
-def refuse_other_columns(estimator: Any, rows: Rows) -> None:
+def refuse_other_columns(estimator: Estimator, rows: Rows) -> None:
     """Raise if rows have not the number of columns, or the names, that the estimator was fitted with."""
     if rows.d != estimator.n_features_in_:
         raise ValueError(
@@ -117,6 +117,6 @@ def memory() -> float:
         return float("inf")
 
 
-def dense(X: Any) -> Array:
+def dense(X: Matrix) -> Array:
     """A block's features as a float64 array, row by row, so that products round alike for every layout."""
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)

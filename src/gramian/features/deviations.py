@@ -1,14 +1,13 @@
 """`MeansAndDeviations` of columns, mergeable without cancellation, over- or underflow."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.float_range import two_sum
-from gramian._core.types import Bools, Floats
+from gramian._core.types import Array, Bools, Floats, Matrix
 from gramian.rows import Block, workspace
 
 Sums = tuple[Floats, Floats, Floats]  # mean, its rounding error, standard deviation
@@ -80,7 +79,7 @@ def means_and_deviations(block: Block) -> MeansAndDeviations:
     return MeansAndDeviations(weight, high, low, deviation, constant)
 
 
-def _about_a_row(X: Any, share: Floats) -> Sums:
+def _about_a_row(X: Matrix, share: Floats) -> Sums:
     """Shifting by one of the rows costs nothing and bounds cancellation: w₀ |x₀ − mean|² ≤ Σ w (x − mean)²."""
     Z = workspace("deviations", *X.shape)
     shift = np.asarray(X[int(share.argmax())], dtype=np.float64)
@@ -94,7 +93,7 @@ def _about_a_row(X: Any, share: Floats) -> Sums:
         return *two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
 
 
-def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, Bools]:
+def _of_sparse(X: Matrix, share: Floats) -> tuple[Floats, Floats, Floats, Bools]:
     """From the stored numbers and the share of the zeros that are not stored, about the mean."""
     n, d = X.shape
     data = X.data.astype(np.float64, copy=False)
@@ -122,7 +121,7 @@ def _of_sparse(X: Any, share: Floats) -> tuple[Floats, Floats, Floats, Bools]:
 
 
 @njit(cache=True, nogil=True)
-def ends_of_columns(data: Any, indices: Any, counts: Any, ends: Any) -> None:  # pragma: no cover - compiled
+def ends_of_columns(data: Array, indices: Array, counts: Array, ends: Array) -> None:  # pragma: no cover - compiled
     """How many numbers each column stores, the smallest and the largest; a NaN stays one."""
     for q in range(len(data)):
         j, x = indices[q], data[q]
@@ -137,7 +136,7 @@ def ends_of_columns(data: Any, indices: Any, counts: Any, ends: Any) -> None:  #
 
 @njit(cache=True, nogil=True)
 def means_of_columns(
-    data: Any, indices: Any, indptr: Any, share: Any, mean: Any, stored: Any
+    data: Array, indices: Array, indptr: Array, share: Array, mean: Array, stored: Array
 ) -> None:  # pragma: no cover - compiled
     for i in range(len(share)):
         for q in range(indptr[i], indptr[i + 1]):
@@ -147,7 +146,7 @@ def means_of_columns(
 
 @njit(cache=True, nogil=True)
 def deviations_of_columns(
-    data: Any, indices: Any, indptr: Any, share: Any, mean: Any, rest: Any, squares: Any
+    data: Array, indices: Array, indptr: Array, share: Array, mean: Array, rest: Array, squares: Array
 ) -> None:  # pragma: no cover - compiled
     for i in range(len(share)):
         for q in range(indptr[i], indptr[i + 1]):

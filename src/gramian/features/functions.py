@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array
+from gramian._core.types import Array, Table, Tags, Values
 from gramian.features.base import kept_dtype, read, refuse_nonfinite
 from gramian.rows import Rows
 
@@ -66,7 +66,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
 
     functions: Sequence[Any] | Mapping[str, Any] = ("x",)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None) -> Self:
         """Apply the functions once, to learn how many columns each gives."""
         functions = _named(self.functions)
         rows = read(self, X, fitting=True)
@@ -85,7 +85,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"{times} columns would be called {name!r}; give functions as a dict with distinct names.")
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Table) -> Array:
         """The columns of all functions, side by side."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -109,7 +109,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
         names = [name if j is None else name.replace("{}", str(inputs[j])) for name, j in self._columns]
         return np.array(names, dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array, Floats, Ints
+from gramian._core.types import Array, Floats, Ints, Table, Tags, Values
 from gramian._core.validation import is_integer
 from gramian.features.base import checked, fill, kept_dtype, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, Rows
@@ -67,7 +67,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     interaction_only: bool = False
     include_bias: bool = True
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None) -> Self:
         """Count the columns; nothing else is learned."""
         low, high = self._degrees()
         for name in ("interaction_only", "include_bias"):
@@ -91,7 +91,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         self.n_output_features_ = columns
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """The monomials of every row: an array, or CSR for sparse X."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -129,7 +129,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         names = [_name(term, inputs) for _, terms in self._terms() for term in terms]
         return np.array(names, dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

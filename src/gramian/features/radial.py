@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.random import generator_from
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, RandomState, Table, Tags, Values
 from gramian._core.validation import is_integer
 from gramian.features.base import dense, fill, read, refuse_nonfinite, refuse_too_large
 from gramian.features.distances import Exponents, median_distance
@@ -61,9 +61,9 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     centers: Any = "data"
     _: KW_ONLY
     length_scale: Any = "auto"
-    random_state: Any = None
+    random_state: RandomState = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None) -> Self:
         """Choose the centres and the length scale."""
         self._check_length_scale()
         rows = read(self, X, fitting=True)
@@ -79,7 +79,7 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             self.length_scale_ = float(self.length_scale)
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Table) -> Array:
         """One column per centre."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -98,7 +98,7 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _n_features_out(self) -> int:
         return len(self.centers_)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -139,7 +139,7 @@ def _distinct(X: Floats) -> Floats:
     return X[list(seen.values())]
 
 
-def _drawn(rows: Rows, count: int, random_state: Any) -> Floats:
+def _drawn(rows: Rows, count: int, random_state: RandomState) -> Floats:
     """Rows drawn with probability proportional to the squared distance from those drawn before."""
     generator = generator_from(random_state)
     _, exponent = np.frexp(max(rows.sum(lambda block: [float(abs(block.X).max())])))

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array, Bools, Floats
+from gramian._core.types import Array, Bools, Floats, Table, Tags, Values, Weights
 from gramian.features.base import SavedMoments, checked, fill, is_moments, kept_dtype, read, refuse_other_columns
 from gramian.features.deviations import means_and_deviations
 from gramian.rows import Block, Rows, scan, workspace
@@ -62,7 +62,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     with_mean: bool = True
     with_std: bool = True
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None, sample_weight: Weights = None) -> Self:
         """Learn means and standard deviations from rows (array, frame, sparse, `Rows`) or from `Moments`."""
         if is_moments(X):
             if sample_weight is not None:
@@ -77,7 +77,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         seen = total.weight if rows.weighted else rows.n
         return self._set(total.mean, total.deviation, total.constant, seen)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Rows in units of the standard deviation."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -93,7 +93,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         return fill(rows, rows.d, write, "Transform it in parts.")
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Table) -> Any:
         """Rows in their own units again."""
         check_is_fitted(self)
         rows = scan(X)
@@ -111,7 +111,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         return fill(rows, rows.d, write, "Transform it in parts.")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.with_mean
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

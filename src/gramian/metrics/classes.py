@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Label, Values, Weights
 from gramian.metrics.input import one_kind, read_labels, read_numbers, read_weights, same_length
 
 
-def scored(y: Any, scores: Any, sample_weight: Any, labels: Any, name: str) -> tuple[Array, Floats, Floats, Any]:
+def scored(y: Values, scores: Any, sample_weight: Weights, labels: Any, name: str) -> tuple[Array, Floats, Floats, Any]:
     """Labels, scores, weights and classes given, of the rows that have a weight; scores of one column are (n,)."""
     truth, values = read_labels(y, "y"), read_numbers(scores, name)
     same_length(len(truth), values, name)
@@ -62,7 +62,7 @@ def columns_for(truth: Array, given: Array | None, count: int, name: str) -> Arr
     return classes
 
 
-def positive_for(truth: Array, positive: Any, given: Array | None, several: bool = False) -> Any:
+def positive_for(truth: Array, positive: Label | None, given: Array | None, several: bool = False) -> Any:
     """The class that scores of one column are for; None where there are no rows to tell.
 
     `several`: whether y may have more than two classes, as long as `positive` says which one is meant.
@@ -105,7 +105,7 @@ def alone(label: Any) -> Any:
     )
 
 
-def like(positive: Any, classes: Array) -> Any:
+def like(positive: Label | None, classes: Array) -> Any:
     """`positive` as a label of the same kind as the classes."""
     label = read_labels([positive], "positive")
     if len(classes):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Label, Values, Weights
 from gramian.metrics.definition import PROPORTION, define_metric
 from gramian.metrics.statistics.counts import (
     Confusion,
@@ -21,7 +22,7 @@ def is_wrong(truth: Any, predicted: Any) -> Any:
     return (truth != predicted).astype(np.float64)
 
 
-def unlabelled(y: Any, prediction: Any, sample_weight: Any = None) -> Confusion:
+def unlabelled(y: Values, prediction: Values, sample_weight: Weights = None) -> Confusion:
     """The statistic of metrics for which it makes no difference which classes there might be."""
     return Confusion.of(y, prediction, sample_weight)
 
@@ -35,7 +36,7 @@ def unlabelled(y: Any, prediction: Any, sample_weight: Any = None) -> Confusion:
     of_counts=accuracy_of_counts,
     row_losses=is_wrong,
 )
-def accuracy(table: Confusion, *, interval: Any = None) -> Measured:
+def accuracy(table: Confusion, *, interval: float | None = None) -> Measured:
     """Share of the rows whose class is predicted correctly: Σw [y = prediction] / Σw.
 
     Parameters
@@ -67,7 +68,9 @@ def accuracy(table: Confusion, *, interval: Any = None) -> Measured:
 @define_metric(
     Confusion.of, needs="labels", greater_is_better=True, range=PROPORTION, of_counts=share_of_counts("precision")
 )
-def precision(table: Confusion, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+def precision(
+    table: Confusion, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+) -> Any:
     """Share of the rows predicted as a class that are of it: TP / (TP + FP).
 
     Parameters
@@ -112,7 +115,9 @@ def precision(table: Confusion, *, positive: Any = None, average: Any = "auto", 
 @define_metric(
     Confusion.of, needs="labels", greater_is_better=True, range=PROPORTION, of_counts=share_of_counts("recall")
 )
-def recall(table: Confusion, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+def recall(
+    table: Confusion, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+) -> Any:
     """Share of the rows of a class that are predicted as it: TP / (TP + FN).
 
     Parameters, results and the rule for zero denominators are those of `precision`.
@@ -129,7 +134,9 @@ def recall(table: Confusion, *, positive: Any = None, average: Any = "auto", int
 
 
 @define_metric(Confusion.of, needs="labels", greater_is_better=True, range=PROPORTION, of_counts=share_of_counts("f1"))
-def f1(table: Confusion, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+def f1(
+    table: Confusion, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+) -> Any:
     """Harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN).
 
     Parameters, results and the rule for zero denominators are those of `precision`. The interval of one class is
@@ -149,7 +156,9 @@ def f1(table: Confusion, *, positive: Any = None, average: Any = "auto", interva
 @define_metric(
     Confusion.of, needs="labels", greater_is_better=False, range=PROPORTION, of_counts=share_of_counts("fpr")
 )
-def fpr(table: Confusion, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+def fpr(
+    table: Confusion, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+) -> Any:
     """False positive rate, the share of the rows of other classes that are predicted as a class: FP / (FP + TN).
 
     Parameters, results and the rule for zero denominators are those of `precision`. Lower is better.
@@ -164,7 +173,7 @@ def fpr(table: Confusion, *, positive: Any = None, average: Any = "auto", interv
 
 
 @define_metric(Confusion.of, needs="labels", greater_is_better=None)
-def confusion(table: Confusion, *, interval: Any = None) -> Any:
+def confusion(table: Confusion, *, interval: float | None = None) -> Any:
     """Table of the true classes (rows) against the predicted ones (columns).
 
     Parameters
@@ -196,7 +205,7 @@ def confusion(table: Confusion, *, interval: Any = None) -> Any:
 @define_metric(
     unlabelled, needs="labels", greater_is_better=True, range=PROPORTION, of_counts=balanced_accuracy_of_counts
 )
-def balanced_accuracy(table: Confusion, *, interval: Any = None) -> Measured:
+def balanced_accuracy(table: Confusion, *, interval: float | None = None) -> Measured:
     """Mean over the classes of y of the share of their rows that are predicted correctly: the mean recall.
 
     Parameters and results are those of `accuracy`. The interval is by the delta method over the cells of the table, on
@@ -220,7 +229,7 @@ def balanced_accuracy(table: Confusion, *, interval: Any = None) -> Measured:
     of_counts=zero_one_of_counts,
     row_losses=is_wrong,
 )
-def zero_one(table: Confusion, *, interval: Any = None) -> Measured:
+def zero_one(table: Confusion, *, interval: float | None = None) -> Measured:
     """Share of the rows whose class is predicted incorrectly, the mean 0–1 loss: Σw [y ≠ prediction] / Σw.
 
     Parameters and results are those of `accuracy`; the interval is Wilson's. `gm.selection.evaluate` knows it as
@@ -236,7 +245,7 @@ def zero_one(table: Confusion, *, interval: Any = None) -> Measured:
 
 
 @define_metric(unlabelled, needs="labels", greater_is_better=True, range=(-1.0, 1.0), of_counts=matthews_of_counts)
-def matthews(table: Confusion, *, interval: Any = None) -> Measured:
+def matthews(table: Confusion, *, interval: float | None = None) -> Measured:
     """Matthews correlation coefficient: the correlation of true and predicted classes, 0 for predictions by chance.
 
     (c s − Σₖ pₖ tₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)), with c the weight predicted correctly, s that of all rows, and tₖ

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gramian._core.types import Label, Values, Weights
 from gramian.metrics.definition import define_metric
 from gramian.metrics.probabilities import probable
 from gramian.metrics.statistics.ranks import PrBand, PrCurve, Ranking, RocBand, RocCurve
@@ -9,14 +10,19 @@ from gramian.metrics.statistics.reliability import Calibration, calibrated
 
 
 def ranked_probabilities(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+    y: Values,
+    prediction: Values,
+    sample_weight: Weights = None,
+    *,
+    positive: Label | None = None,
+    labels: Values | None = None,
 ) -> Ranking:
     """The statistic of `calibration`: a ranking by probabilities."""
     return Ranking.of(y, probable(prediction), sample_weight, positive=positive, labels=labels)
 
 
 @define_metric(Ranking.of, needs="scores", greater_is_better=None)
-def roc_curve(ranking: Ranking, *, interval: Any = None) -> RocCurve | RocBand:
+def roc_curve(ranking: Ranking, *, interval: float | None = None) -> RocCurve | RocBand:
     """Rates of false and true positives at every threshold: rows that score at least as much are predicted positive.
 
     Parameters
@@ -50,7 +56,7 @@ def roc_curve(ranking: Ranking, *, interval: Any = None) -> RocCurve | RocBand:
 
 
 @define_metric(Ranking.of, needs="scores", greater_is_better=None)
-def pr_curve(ranking: Ranking, *, interval: Any = None) -> PrCurve | PrBand:
+def pr_curve(ranking: Ranking, *, interval: float | None = None) -> PrCurve | PrBand:
     """Precision and recall at every threshold: rows that score at least as much are predicted positive.
 
     Parameters are those of `roc_curve`; the band is Wilson's interval of `precision` at each threshold by itself.
@@ -70,7 +76,9 @@ def pr_curve(ranking: Ranking, *, interval: Any = None) -> PrCurve | PrBand:
 
 
 @define_metric(ranked_probabilities, needs="probabilities", greater_is_better=None)
-def calibration(ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: Any = None) -> Calibration:
+def calibration(
+    ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: float | None = None
+) -> Calibration:
     """How often the positive class occurs among rows that were given about the same probability of it.
 
     Parameters

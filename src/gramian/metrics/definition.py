@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Values, Weights
 from gramian.metrics.statistics.base import Statistic
 
 NEEDS = ("labels", "scores", "probabilities", "numbers")
@@ -66,7 +67,7 @@ class Metric:
     of_counts: Callable[..., Any] | None = None
     row_losses: Callable[[Any, Any], Any] | None = None
 
-    def __call__(self, y: Any, prediction: Any, **options: Any) -> Any:
+    def __call__(self, y: Values, prediction: Values, **options: Any) -> Any:
         return self.function(y, prediction, **options)
 
     def __reduce__(self) -> Any:
@@ -126,7 +127,12 @@ def define_metric(
 
     def decorate(read: Callable[..., Any]) -> Callable[..., Any]:
         def function(
-            y: Any, prediction: Any, *, sample_weight: Any = None, interval: Any = None, **options: Any
+            y: Values,
+            prediction: Values,
+            *,
+            sample_weight: Weights = None,
+            interval: float | None = None,
+            **options: Any,
         ) -> Any:
             at_build = {name: options.pop(name) for name in of_build if name in options}
             if for_interval:

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Values, Weights
 from gramian.warnings import PrecisionWarning, warn_user
 
 EXACT_INTEGERS = 2**53
@@ -77,7 +77,7 @@ def read_weights(values: Any, n: int) -> Floats:
     return weight
 
 
-def read_pair(y: Any, prediction: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
+def read_pair(y: Values, prediction: Values, sample_weight: Weights) -> tuple[Floats, Floats, Floats]:
     """True and predicted numbers, (n, targets) both, and weights, of the rows that have a weight."""
     truth, predicted = read_numbers(y, "y"), read_numbers(prediction, "prediction")
     same_length(len(truth), predicted, "prediction")

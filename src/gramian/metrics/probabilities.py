@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Label, Values, Weights
 from gramian.metrics.classes import codes, columns_for, positive_for, scored
 from gramian.metrics.definition import NON_NEGATIVE, define_metric
 from gramian.metrics.input import read_numbers
@@ -15,7 +15,7 @@ SUM_TOLERANCE = 1e-4  # float32 probabilities of many classes add up to one as w
 SMALLEST = float(np.finfo(np.float64).eps)
 
 
-def probable(prediction: Any) -> Floats:
+def probable(prediction: Values) -> Floats:
     """Numbers within [0, 1], (n,) or (n, k) with rows that add up to one."""
     values = read_numbers(prediction, "probabilities")
     table = values[:, None] if values.ndim == 1 else values
@@ -36,7 +36,7 @@ def probable(prediction: Any) -> Floats:
 
 
 def read_probabilities(
-    y: Any, prediction: Any, sample_weight: Any, positive: Any, labels: Any
+    y: Values, prediction: Values, sample_weight: Weights, positive: Label | None, labels: Any
 ) -> tuple[Floats, Array, Floats, tuple[Any, ...]]:
     """Probabilities (n,) or (n, k), the place of each row's class, weights, and the classes (or the positive one)."""
     probabilities = probable(prediction)
@@ -53,7 +53,12 @@ def read_probabilities(
 
 
 def log_losses(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+    y: Values,
+    prediction: Values,
+    sample_weight: Weights = None,
+    *,
+    positive: Label | None = None,
+    labels: Values | None = None,
 ) -> MeanLoss:
     """The statistic of `log_loss`."""
     values, place, weight, classes = read_probabilities(y, prediction, sample_weight, positive, labels)
@@ -64,7 +69,12 @@ def log_losses(
 
 
 def brier_losses(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+    y: Values,
+    prediction: Values,
+    sample_weight: Weights = None,
+    *,
+    positive: Label | None = None,
+    labels: Values | None = None,
 ) -> MeanLoss:
     """The statistic of `brier`."""
     values, place, weight, classes = read_probabilities(y, prediction, sample_weight, positive, labels)
@@ -78,7 +88,7 @@ def brier_losses(
 
 
 @define_metric(log_losses, needs="probabilities", greater_is_better=False, range=NON_NEGATIVE, is_row_mean=True)
-def log_loss(losses: MeanLoss, *, interval: Any = None) -> Measured:
+def log_loss(losses: MeanLoss, *, interval: float | None = None) -> Measured:
     """Mean of −log of the probability that was given to the true class: −Σw log p(y) / Σw, in nats.
 
     Parameters
@@ -118,7 +128,7 @@ def log_loss(losses: MeanLoss, *, interval: Any = None) -> Measured:
 
 
 @define_metric(brier_losses, needs="probabilities", greater_is_better=False, range=(0.0, 2.0), is_row_mean=True)
-def brier(losses: MeanLoss, *, interval: Any = None) -> Measured:
+def brier(losses: MeanLoss, *, interval: float | None = None) -> Measured:
     """Mean squared error of probabilities: (p − [y is positive])² for two classes, Σⱼ (pⱼ − [y = j])² for more.
 
     Between 0 and 1 for two classes (given as one column or as two), and between 0 and 2 for more. Parameters, results

@@ -1,7 +1,6 @@
 """Metrics of the order of scores: `roc_auc` and `average_precision`."""
 
-from typing import Any
-
+from gramian._core.types import Label, Values, Weights
 from gramian.metrics.definition import PROPORTION, define_metric
 from gramian.metrics.input import read_numbers
 from gramian.metrics.statistics.intervals import Measured
@@ -10,7 +9,12 @@ from gramian.metrics.statistics.ranks import Ranking
 
 
 def ranked(
-    y: Any, prediction: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+    y: Values,
+    prediction: Values,
+    sample_weight: Weights = None,
+    *,
+    positive: Label | None = None,
+    labels: Values | None = None,
 ) -> Ranking | OneVsRest:
     """The statistic of both: of one class, or of each of several against the rest."""
     scores = read_numbers(prediction, "scores")
@@ -20,7 +24,7 @@ def ranked(
 
 
 @define_metric(ranked, needs="scores", greater_is_better=True, range=PROPORTION)
-def roc_auc(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Measured:
+def roc_auc(statistic: Ranking | OneVsRest, *, interval: float | None = None) -> Measured:
     """Area under the ROC curve: the chance that a positive row scores above another one, ties counting one half.
 
     AUC = Σ over positive i, other j of wᵢ wⱼ ([sᵢ > sⱼ] + ½ [sᵢ = sⱼ]) / (P N), P and N the weights of both sides.
@@ -69,7 +73,7 @@ def roc_auc(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Measured
 
 
 @define_metric(ranked, needs="scores", greater_is_better=True, range=PROPORTION)
-def average_precision(statistic: Ranking | OneVsRest, *, interval: Any = None) -> Measured:
+def average_precision(statistic: Ranking | OneVsRest, *, interval: float | None = None) -> Measured:
     """Mean of the precision at the score of each positive row: Σₛ (Rₛ − Rₛ₊) Pₛ over the distinct scores s.
 
     The area under the precision–recall curve as steps, without interpolation. Parameters are those of `roc_auc`. The

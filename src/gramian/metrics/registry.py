@@ -7,6 +7,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+from gramian._core.types import Values, Weights
 from gramian.metrics import classification, curves, probabilities, ranking, regression  # noqa: F401  (define metrics)
 from gramian.metrics.definition import DEFINED, Metric
 from gramian.metrics.statistics.base import Statistic
@@ -46,7 +47,7 @@ class Measurement(Statistic):
         """The metric of all rows added so far."""
         return self.metric.read(self.statistic, **self.options)
 
-    def interval(self, level: Any = 0.95) -> Any:
+    def interval(self, level: float = 0.95) -> Any:
         """The metric with its confidence interval."""
         return self.metric.read(self.statistic, **self.options, interval=level)
 
@@ -112,7 +113,7 @@ def statistic(name: Any, **options: Any) -> Callable[..., Measurement]:
     at_build = {option: value for option, value in options.items() if option in of_build}
     at_read = {option: value for option, value in options.items() if option not in of_build}
 
-    def measure(y: Any, prediction: Any, sample_weight: Any = None) -> Measurement:
+    def measure(y: Values, prediction: Values, sample_weight: Weights = None) -> Measurement:
         return Measurement(measured, measured.build(y, prediction, sample_weight, **at_build), at_read)
 
     return measure

@@ -1,10 +1,8 @@
 """Metrics of predicted numbers: `mse`, `rmse`, `mae`, `median_absolute_error` and `r2`."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Values, Weights
 from gramian.metrics.definition import NON_NEGATIVE, define_metric
 from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.absolute_errors import AbsoluteErrors
@@ -23,7 +21,7 @@ def absolutes(truth: Floats, predicted: Floats) -> Floats:
     return np.asarray(np.abs(truth - predicted).mean(axis=1))
 
 
-def squared_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLoss:
+def squared_errors(y: Values, prediction: Values, sample_weight: Weights = None) -> MeanLoss:
     """The statistic of `mse`."""
     truth, predicted, weight = read_pair(y, prediction, sample_weight)
     with np.errstate(over="ignore"):
@@ -31,7 +29,7 @@ def squared_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLo
     return _finite_mean(losses, weight, "mse", truth, predicted)
 
 
-def absolute_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanLoss:
+def absolute_errors(y: Values, prediction: Values, sample_weight: Weights = None) -> MeanLoss:
     """The statistic of `mae`."""
     truth, predicted, weight = read_pair(y, prediction, sample_weight)
     with np.errstate(over="ignore"):
@@ -47,7 +45,7 @@ def absolute_errors(y: Any, prediction: Any, sample_weight: Any = None) -> MeanL
     is_row_mean=True,
     row_losses=squares,
 )
-def mse(errors: MeanLoss, *, interval: Any = None) -> Measured:
+def mse(errors: MeanLoss, *, interval: float | None = None) -> Measured:
     """Mean squared error: Σw (y − prediction)² / Σw, and its mean over the targets if there are several.
 
     Parameters
@@ -85,7 +83,7 @@ def mse(errors: MeanLoss, *, interval: Any = None) -> Measured:
     is_row_mean=True,
     row_losses=absolutes,
 )
-def mae(errors: MeanLoss, *, interval: Any = None) -> Measured:
+def mae(errors: MeanLoss, *, interval: float | None = None) -> Measured:
     """Mean absolute error: Σw |y − prediction| / Σw, and its mean over the targets if there are several.
 
     Parameters, results and the interval are those of `mse`.
@@ -100,7 +98,7 @@ def mae(errors: MeanLoss, *, interval: Any = None) -> Measured:
 
 
 @define_metric(Explained.of, needs="numbers", greater_is_better=True, range=(-np.inf, 1.0))
-def r2(sums: Explained, *, interval: Any = None) -> Measured:
+def r2(sums: Explained, *, interval: float | None = None) -> Measured:
     """Share of the variance explained: R² = 1 − Σw (y − prediction)² / Σw (y − ȳ)², the mean over several targets.
 
     Parameters
@@ -134,7 +132,7 @@ def r2(sums: Explained, *, interval: Any = None) -> Measured:
 
 
 @define_metric(Explained.of, needs="numbers", greater_is_better=False, range=NON_NEGATIVE)
-def rmse(sums: Explained, *, interval: Any = None) -> Measured:
+def rmse(sums: Explained, *, interval: float | None = None) -> Measured:
     """Root mean squared error: √(Σw (y − prediction)² / Σw), in the unit of y; the mean over several targets.
 
     Parameters and results are those of `mse`. The interval is by the delta method on the log scale, with Student's
@@ -150,7 +148,7 @@ def rmse(sums: Explained, *, interval: Any = None) -> Measured:
 
 
 @define_metric(AbsoluteErrors.of, needs="numbers", greater_is_better=False, range=NON_NEGATIVE)
-def median_absolute_error(errors: AbsoluteErrors, *, interval: Any = None) -> Measured:
+def median_absolute_error(errors: AbsoluteErrors, *, interval: float | None = None) -> Measured:
     """Median of |y − prediction|, which no share of outliers below one half can move far; the mean over targets.
 
     Parameters and results are those of `mse`. The interval is between two order statistics, by the binomial

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.rows.blas_threads import single_threaded_blas
 from gramian.rows.folds import Folds
@@ -290,7 +290,7 @@ class _ByFold:
         return self
 
 
-def _nonfinite(X: Any) -> tuple[Array, Array, Array]:
+def _nonfinite(X: Matrix) -> tuple[Array, Array, Array]:
     """Rows and columns of the numbers that are not finite, and which of them are NaN."""
     if sp.issparse(X):
         coo = X.tocoo()

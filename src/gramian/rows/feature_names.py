@@ -1,15 +1,14 @@
 """What an estimator remembers of the columns it was fitted to."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core.types import Estimator, Matrix, Table, Weights
 from gramian.rows.base import Rows
 from gramian.rows.source import scan
 
 
-def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> None:
+def remember_columns(estimator: Estimator, d: int, names: tuple[str, ...] | None) -> None:
     """What scikit-learn's `validate_data` does when fitting, for tables that it does not know."""
     estimator.n_features_in_ = d
     if names is not None:
@@ -18,7 +17,7 @@ def remember_columns(estimator: Any, d: int, names: tuple[str, ...] | None) -> N
         del estimator.feature_names_in_
 
 
-def fit_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows:
+def fit_rows(estimator: Estimator, X: Table, sample_weight: Weights) -> Rows:
     """Rows to fit to, of a table or already scanned; the estimator remembers their columns."""
     if isinstance(X, Rows):
         if sample_weight is not None:
@@ -31,7 +30,7 @@ def fit_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows:
     return rows
 
 
-def new_rows(model: Any, X: Any) -> Rows:
+def new_rows(model: Estimator, X: Matrix) -> Rows:
     """New rows with the columns of the fit, in its order."""
     check_is_fitted(model)
     if isinstance(X, Rows):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.rows.base import Block, Rows, block_rows
 
@@ -20,7 +20,7 @@ class MemoryRows(Rows):
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         y: Array | None,
         weight: Array | None,
         *,
@@ -113,7 +113,7 @@ def replacement_index(weight: Array | None) -> Array | None:
     return np.where(weight > 0, np.arange(len(weight)), np.argmax(weight > 0))
 
 
-def _cut(X: Any, start: int, stop: int) -> Any:
+def _cut(X: Matrix, start: int, stop: int) -> Any:
     """Neighbouring rows of a CSR matrix, sharing its memory."""
     first, last = X.indptr[start], X.indptr[stop]
     part = sp.csr_array(

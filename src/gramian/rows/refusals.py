@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Matrix
+
 FILES = "Files are not read yet: read it with pandas.read_csv or polars.read_csv, and give the data frame."
 ENCODE = "Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
 
@@ -58,7 +60,7 @@ def no_numbers(source: Any, error: Exception) -> Exception:
     return error
 
 
-def no_dates(X: Any) -> Exception:
+def no_dates(X: Matrix) -> Exception:
     """The error for an array of dates or of lengths of time."""
     what = "dates" if X.dtype.kind == "M" else "lengths of time"
     unit = "X.astype('datetime64[s]').astype(float)" if X.dtype.kind == "M" else "X / numpy.timedelta64(1, 's')"

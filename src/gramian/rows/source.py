@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 
-from gramian._core.types import Array
+from gramian._core.types import Array, Values, Weights
 from gramian.rows.base import Rows
 from gramian.rows.memory import MemoryRows
 from gramian.rows.refusals import ENCODE, no_dates, no_numbers
@@ -19,9 +19,9 @@ EXACT_INTEGERS = 2**53
 
 def scan(
     source: Any,
-    y: Any = None,
+    y: Values | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: Weights = None,
     target: str | Sequence[str] | None = None,
     weight: str | None = None,
 ) -> Rows:

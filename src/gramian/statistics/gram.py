@@ -138,7 +138,7 @@ class Moments:
         self._refuse_other_columns(other)
         return self._copy()._absorb(other)
 
-    def __radd__(self, other: Any) -> "Moments":
+    def __radd__(self, other: object) -> "Moments":
         return self if other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.numerics.float_range import SAFE_EXPONENT, add_outer, magnitude, squares_fit, two_sum
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, Table, Values, Weights
 from gramian.rows import Block, Rows, scan, workspace
 from gramian.statistics.gram import Moments
 
@@ -15,7 +15,7 @@ WIDE = 200  # columns from which panels are longer: adding their products up tak
 SPARSE_DENSITY = 0.1  # sparse blocks with a larger share of non-zeros are multiplied as dense ones
 
 
-def moments(X: Any, y: Any = None, *, sample_weight: Any = None) -> Moments:
+def moments(X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Moments:
     """`Moments` of a table, given as arrays, a data frame, a sparse matrix or `Rows`.
 
     >>> import gramian as gm
@@ -137,7 +137,7 @@ def _dense_sums(
     return np.ldexp(high, exponents), np.ldexp(low, exponents), scaled, exponents
 
 
-def _block_exponents(X: Any, y: Floats | None, diagonal: Floats, shift: Floats) -> Ints | None:
+def _block_exponents(X: Matrix, y: Floats | None, diagonal: Floats, shift: Floats) -> Ints | None:
     """Power of two for every column that cannot be squared as it is; None if a number is not finite."""
     exponents = np.zeros(len(diagonal), dtype=np.int64)
     d = X.shape[1]

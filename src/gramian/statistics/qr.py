@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gramian._core.numerics.float_range import NOTHING, SAFE_EXPONENT, magnitude
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Table, Values, Weights
 from gramian.rows import Block, Rows, scan, workspace
 
 EXTENDED_WORK = 2_000_000  # m · p² up to which a factor is computed in extended precision
@@ -112,14 +112,14 @@ class Triangle:
             exponents=common,
         )
 
-    def __radd__(self, other: Any) -> "Triangle":
+    def __radd__(self, other: object) -> "Triangle":
         return self if other == 0 else NotImplemented
 
     def __repr__(self) -> str:
         return f"<Triangle: {self.n} rows × {self.d} features, target {', '.join(self.target_names)}>"
 
 
-def triangle(X: Any, y: Any = None, *, sample_weight: Any = None) -> Triangle:
+def triangle(X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Triangle:
     """`Triangle` of a table, given as arrays, a data frame, a sparse matrix or `Rows`.
 
     >>> import gramian as gm

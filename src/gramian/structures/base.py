@@ -14,7 +14,7 @@ from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Tags, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.rows.feature_names import fit_rows, new_rows
@@ -46,15 +46,15 @@ class Composition:
 class ClusteringParameters:
     """The constructor parameters that clusterings share."""
 
-    n_clusters: Any = 2
+    n_clusters: int | str | None = 2
     _: KW_ONLY
-    init: Any = "k-means++"
+    init: object = "k-means++"
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-6
     criterion: str = "auto"
     max_clusters: int = 10
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
 
@@ -71,15 +71,15 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     solver_: SolverInfo
     choice_: Choice
     n_features_in_: int
-    n_clusters: Any
-    init: Any
+    n_clusters: int | str | None
+    init: object
     n_init: Any
     max_iter: Any
     tol: Any
     criterion: Any
-    penalty: Any = "auto"
+    penalty: float | str = "auto"
     max_clusters: Any
-    random_state: Any
+    random_state: RandomState
     time: Any
 
     def _composition(self) -> Composition:
@@ -87,7 +87,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     @single_threaded_blas()
     @timed
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Any:
         """Fit to rows.
 
         Parameters
@@ -150,13 +150,13 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
             return None
         return validation.whole("n_clusters", self.n_clusters, low=1)
 
-    def _read(self, X: Any, sample_weight: Any, templates: list[Any]) -> Rows:
+    def _read(self, X: Table, sample_weight: Weights, templates: "list[Structure]") -> Rows:
         rows = fit_rows(self, X, sample_weight)
         self._missing = all(each.takes_missing for each in templates)
         self._refuse(rows, templates)
         return rows
 
-    def _refuse(self, rows: Rows, structures: list[Any]) -> None:
+    def _refuse(self, rows: Rows, structures: "list[Structure]") -> None:
         if rows.is_sparse and not all(each.takes_sparse for each in structures):
             raise TypeError(
                 f"{type(self).__name__} needs dense rows, and X is a sparse matrix: only points are fitted to sparse "
@@ -228,19 +228,19 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     # prediction
 
-    def _new(self, X: Any) -> Rows:
+    def _new(self, X: Matrix) -> Rows:
         rows = new_rows(self, X)
         self._refuse(rows, self.structures_)
         return rows
 
-    def _nearest_mean(self, X: Any) -> tuple[Ints, Floats] | None:
+    def _nearest_mean(self, X: Matrix) -> tuple[Ints, Floats] | None:
         """The nearest centre of every row and its squared distance; None where structures are not means."""
         if not are_means(self.structures_, self._rule) or not is_dense(rows := self._new(X)):
             return None
         labels, squares = nearest_centers(rows.collect().X, self.centers_)
         return labels.astype(np.int64), squares
 
-    def _map_rows(self, X: Any, f: Any) -> Any:
+    def _map_rows(self, X: Matrix, f: Any) -> Any:
         """f(losses (m, k), rows of the block) for every block, joined in the order of the rows."""
         return self._map_blocks(self._new(X), f)
 
@@ -254,7 +254,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     def _joint_losses(self, losses: Floats) -> Floats:
         return joint_losses(losses, self._state, self.n_features_in_) if self._rule.soft else losses
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Table) -> Ints:
         """The cluster of every row: that of the nearest structure, or the most probable one."""
         check_is_fitted(self)
         if (nearest := self._nearest_mean(X)) is not None:
@@ -278,14 +278,14 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
         return np.asarray(logsumexp(-self._joint_losses(losses), axis=1))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """How well each row fits: its log density, or −1 times its loss (the squared distance); higher is better."""
         check_is_fitted(self)
         if (nearest := self._nearest_mean(X)) is not None:
             return -nearest[1]
         return self._map_rows(X, lambda losses, _: self._scores_of(losses))
 
-    def _responsibilities(self, X: Any) -> Floats:
+    def _responsibilities(self, X: Matrix) -> Floats:
         """Posterior probabilities (n, k) of the clusters, of soft rules."""
         check_is_fitted(self)
 
@@ -296,9 +296,10 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
 
         return np.asarray(self._map_rows(X, of_block))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Table, y: Values | None = None, sample_weight: Weights = None) -> float:
         """The mean of `score_samples`, weighted."""
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(self.score_samples(X), weights=weight))
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         return self._scores, self._row_weight
@@ -322,7 +323,7 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
         notes += [str(self.choice_)] if hasattr(self, "choice_") else []
         return Summary(type(self).__name__, table, facts, notes)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         try:
             templates = self._composition().structures
@@ -340,7 +341,7 @@ class DistanceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMo
     def _n_features_out(self) -> int:
         return self.n_clusters_
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Table) -> Floats:
         """Euclidean distances to every structure, (n, k)."""
         check_is_fitted(self)
         return self._map_rows(

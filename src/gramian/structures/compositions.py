@@ -1,12 +1,12 @@
 """Named compositions of a structure and an assignment rule, and `Structures` for any such pair."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, field
-from typing import Any
 
 from sklearn.utils.metaestimators import available_if
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Floats
+from gramian._core.types import Floats, RandomState, Table
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition, DistanceModel
 from gramian.structures.components.base import Structure
 from gramian.structures.components.densities.gaussian import Gaussian
@@ -16,7 +16,7 @@ from gramian.structures.components.flat import Line, Plane
 from gramian.structures.components.point import Point
 from gramian.structures.components.quadrics.circle import Circle
 from gramian.structures.components.quadrics.ellipse import Ellipse
-from gramian.structures.loop.assignments import Nearest, assignment_of
+from gramian.structures.loop.assignments import Assignment, Nearest, assignment_of
 
 STRUCTURES: dict[str, Structure] = {
     "point": Point(),
@@ -78,7 +78,7 @@ ATTRIBUTES = """
 class HardClustering(ClusteringParameters, DistanceModel):
     """Structures of one kind, the nearest of which owns a row."""
 
-    penalty: Any = field(default="auto", kw_only=True)
+    penalty: float | str = field(default="auto", kw_only=True)
 
 
 class KMedians(HardClustering):
@@ -231,22 +231,22 @@ class Structures(DistanceModel):
     array([0.71, 0.71])
     """
 
-    structure: Any = "point"
-    assignment: Any = "nearest"
-    n_clusters: Any = None
+    structure: str | Structure | Sequence[str | Structure] = "point"
+    assignment: str | Assignment = "nearest"
+    n_clusters: int | str | None = None
     _: KW_ONLY
-    init: Any = "k-means++"
+    init: object = "k-means++"
     n_init: int = 10
     max_iter: int = 300
     tol: float = 1e-6
     criterion: str = "auto"
-    penalty: Any = "auto"
+    penalty: float | str = "auto"
     max_clusters: int = 10
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
     @available_if(lambda self: assignment_of(self.assignment).soft)
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> Floats:
         """Posterior probabilities (n, k) of the clusters, of the rule "soft"."""
         return self._responsibilities(X)
 
@@ -256,12 +256,13 @@ class Structures(DistanceModel):
         return super()._n_clusters(composition)
 
     def _composition(self) -> Composition:
-        listed = isinstance(self.structure, list | tuple)
-        structures = [structure_of(each) for each in (self.structure if listed else [self.structure])]
-        return Composition(structures, assignment_of(self.assignment), listed)
+        rule = assignment_of(self.assignment)
+        if isinstance(self.structure, list | tuple):
+            return Composition([structure_of(each) for each in self.structure], rule, True)
+        return Composition([structure_of(self.structure)], rule, False)
 
 
-def structure_of(value: Any) -> Structure:
+def structure_of(value: object) -> Structure:
     """A structure by its name, or the structure itself."""
     if isinstance(value, Structure):
         return value

@@ -1,13 +1,16 @@
 """Information criteria of clusterings: the likelihood of rows and labels, and the number of free parameters."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gramian.structures.loop.alternation import Loop, LoopResult
 
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
-def parameter_count(structures: list[Any], d: int) -> int:
+
+def parameter_count(structures: "list[Structure]", d: int) -> int:
     """Free parameters: of the structures, those they share, the mixing proportions and the scale of the noise."""
     count = sum(each.n_parameters(d) for each in structures) + len(structures) - 1
     return count + max(each.n_shared_parameters(d) for each in structures) + int(not structures[0].density)

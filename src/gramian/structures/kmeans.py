@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Tags, Values, Weights
+from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
 from gramian.structures.base import ClusteringParameters, Composition, DistanceModel
 from gramian.structures.components.point import Point
@@ -72,16 +73,16 @@ class KMeans(ClusteringParameters, DistanceModel):
     RBF(length_scale=...)
     """
 
-    n_clusters: Any = 8
+    n_clusters: int | str | None = 8
     _: KW_ONLY
     tol: float = 0.0
-    penalty: Any = "auto"
-    kernel: Any = None
+    penalty: float | str = "auto"
+    kernel: str | Kernel | None = None
 
     def _composition(self) -> Composition:
         return Composition([Point()], Nearest())
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KMeans":
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "KMeans":
         """Fit to rows; with a kernel, to whatever it compares."""
         if self.kernel is None:
             self._forget("kernel_")
@@ -91,17 +92,17 @@ class KMeans(ClusteringParameters, DistanceModel):
         return self
 
     @timed
-    def _fit_kernel(self, X: Any, sample_weight: Any) -> None:
+    def _fit_kernel(self, X: Table, sample_weight: Weights) -> None:
         KernelFit(self).fit(X, sample_weight)
 
-    def _map_rows(self, X: Any, f: Any) -> Any:
+    def _map_rows(self, X: Matrix, f: Any) -> Any:
         if self.kernel is None:
             return super()._map_rows(X, f)
         check_is_fitted(self)
         points = KernelFit(self).read(X, reset=False)
         return f(np.column_stack([each.loss(points) for each in self.structures_]), points)
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Table) -> Ints:
         """The cluster of every row; of a kernel that is a matrix, of rows k(x, points of the fit)."""
         check_is_fitted(self)
         if self.kernel is None:
@@ -111,7 +112,7 @@ class KMeans(ClusteringParameters, DistanceModel):
         nearest = np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
         return np.where(index < 0, nearest, self.labels_[index])
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """−1 times the squared distance of each row from the nearest mean, with a kernel in its feature space."""
         scores = super().score_samples(X)
         if self.kernel is None:
@@ -119,7 +120,7 @@ class KMeans(ClusteringParameters, DistanceModel):
         index = self._known.find(KernelFit.comparable(X))
         return np.where(index < 0, scores, self._scores[index])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel is not None and is_matrix(self.kernel)
         return tags
@@ -153,14 +154,14 @@ class CompetitiveLearning(DistanceModel):
     3
     """
 
-    n_clusters: int = 8
+    n_clusters: int | str | None = 8
     _: KW_ONLY
     rule: str = "rival"
-    init: Any = "k-means++"
+    init: object = "k-means++"
     n_init: int = 1
     max_iter: int = 300
     tol: float = 0.0
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
     def _composition(self) -> Composition:

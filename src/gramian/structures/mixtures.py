@@ -1,14 +1,13 @@
 """Mixtures of densities by EM."""
 
 from dataclasses import KW_ONLY, field
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.random import seed_from
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Weights
 from gramian.structures.base import ClusteringParameters, ClusterModel, Composition
 from gramian.structures.components.densities.gaussian import Gaussian
 from gramian.structures.components.densities.student import StudentT
@@ -38,11 +37,11 @@ class Mixture(MixtureParameters, ClusterModel):
         self.log_likelihood_ = -self.objective_
         self._weight = float(len(self.labels_) if self._row_weight is None else self._row_weight.sum())
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Table) -> Floats:
         """Probabilities of the clusters given each row, (n, k)."""
         return self._responsibilities(X)
 
-    def log_likelihood(self, X: Any = None, sample_weight: Any = None) -> float:
+    def log_likelihood(self, X: Table = None, sample_weight: Weights = None) -> float:
         """Σw log density; by default of the rows of the fit."""
         check_is_fitted(self)
         if X is None:
@@ -50,20 +49,20 @@ class Mixture(MixtureParameters, ClusterModel):
         scores = self.score_samples(X)
         return float(scores.sum() if sample_weight is None else np.asarray(sample_weight) @ scores)
 
-    def _information(self, X: Any, penalty: float | None) -> float:
+    def _information(self, X: Matrix, penalty: float | None) -> float:
         n = self._weight if X is None else float(len(self.score_samples(X)))
         count = parameter_count(self.structures_, self.n_features_in_)
         return -2.0 * self.log_likelihood(X) + count * (np.log(n) if penalty is None else penalty)
 
-    def bic(self, X: Any = None) -> float:
+    def bic(self, X: Matrix = None) -> float:
         """−2 log likelihood + parameters · log n; by default of the rows of the fit."""
         return self._information(X, None)
 
-    def aic(self, X: Any = None) -> float:
+    def aic(self, X: Matrix = None) -> float:
         """−2 log likelihood + 2 · parameters; by default of the rows of the fit."""
         return self._information(X, 2.0)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[Floats, Ints]:
+    def sample(self, n: int = 1, random_state: RandomState = None) -> tuple[Floats, Ints]:
         """Rows drawn from the mixture, and their clusters."""
         check_is_fitted(self)
         rng = np.random.default_rng(seed_from(random_state, default=None))
@@ -170,7 +169,7 @@ class StudentTMixture(Mixture):
     (3, 4)
     """
 
-    nu: Any = field(default=4.0, kw_only=True)
+    nu: float | str = field(default=4.0, kw_only=True)
     regularization: float = field(default=1e-6, kw_only=True)
 
     def _composition(self) -> Composition:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core import deadline, validation
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Estimator, Floats, Ints, Matrix
 from gramian.rows import scan
 from gramian.selection.cv.fold_moments import searching
 from gramian.structures.information_criteria import bic
@@ -19,6 +19,9 @@ from gramian.structures.loop.initialization import MAX_SHAPE_SAMPLE, SeedSample,
 from gramian.structures.loop.restarts import RestartSearch
 from gramian.structures.loop.rounding import first_least
 from gramian.warnings import ConvergenceWarning, warn_user
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
 CRITERIA = ("bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability")
 MAX_SAMPLE = 2000  # rows of pairwise distances, and of repeated fits
@@ -79,10 +82,10 @@ class ChoiceTask:
     """A search, the template of its structures, and the criterion by which k is chosen."""
 
     search: RestartSearch
-    template: Any
+    template: "Structure"
     criterion: Any
     max_clusters: Any
-    penalty: Any
+    penalty: float | str
     weight: float | None = None  # of all rows, where the search has a sample of them
     inputs: Any = None  # the rows whose kernel features are the rows of the search
     features: Callable[[Any], Floats] | None = None  # from such rows to their features
@@ -124,7 +127,7 @@ def choice_of(task: ChoiceTask, results: list[Any]) -> Choice:
     return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), penalty, at_boundary)
 
 
-def default_criterion(template: Any, rule: Any) -> str:
+def default_criterion(template: "Structure", rule: Any) -> str:
     """The criterion of "auto": the prediction strength for points, the BIC for densities and shapes.
 
     `bench/results/number_of_clusters.md` has the measurements.
@@ -132,13 +135,13 @@ def default_criterion(template: Any, rule: Any) -> str:
     return "prediction_strength" if template.is_point and not rule.soft else "bic"
 
 
-def boundary_note(model: Any) -> list[str]:
+def boundary_note(model: Estimator) -> list[str]:
     """The sentence of the certificate where the number of clusters chosen is `max_clusters`."""
     choice = vars(model).get("choice_")
     return [choice.boundary_note] if choice is not None and choice.at_boundary else []
 
 
-def path(search: RestartSearch, template: Any, tried: list[int]) -> list[LoopResult]:
+def path(search: RestartSearch, template: "Structure", tried: list[int]) -> list[LoopResult]:
     """Fits for every number of clusters, or as many as there is time for.
 
     The starts of each are the fit before with one structure more, and others of its own.
@@ -225,7 +228,7 @@ def _sampled(task: ChoiceTask) -> tuple[Any, Floats, Ints]:
     return X, weight, index
 
 
-def _fits_of_halves(task: ChoiceTask, X: Any, weight: Floats, tried: list[int]) -> tuple[list[Ints], list[Any]]:
+def _fits_of_halves(task: ChoiceTask, X: Matrix, weight: Floats, tried: list[int]) -> tuple[list[Ints], list[Any]]:
     """The rows of two random halves, and the fits of every number of clusters to each."""
     order = task.search.rng.permutation(len(weight))
     halves = [order[: len(order) // 2], order[len(order) // 2 :]]
@@ -359,7 +362,7 @@ class _NullRows:
     weight: Floats
 
     @classmethod
-    def like(cls, X: Any, weight: Floats) -> "_NullRows | None":
+    def like(cls, X: Matrix, weight: Floats) -> "_NullRows | None":
         """The null model of rows; None where they are sparse with too many columns to be dense."""
         if sp.issparse(X):
             if X.shape[1] > MAX_SAMPLE:
@@ -408,12 +411,12 @@ def co_membership(predicted: Ints, own: Ints, weight: Floats) -> float:
     return float(np.min(pairs[total > 1] / (total * (total - 1.0))[total > 1], initial=1.0)) * float((total != 1).all())
 
 
-def _labels_of(result: LoopResult, X: Any) -> Ints:
+def _labels_of(result: LoopResult, X: Matrix) -> Ints:
     losses = np.column_stack([each.loss(X) for each in result.state.structures])
     return first_least(joint_losses(losses, result.state, X.shape[1]) if result.soft else losses)
 
 
-def _search_of(search: RestartSearch, X: Any, weight: Floats) -> RestartSearch:
+def _search_of(search: RestartSearch, X: Matrix, weight: Floats) -> RestartSearch:
     """The same search on other rows."""
     return replace(search, rows=scan(X, sample_weight=weight), used=len(weight))
 

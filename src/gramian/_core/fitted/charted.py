@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.fitted.training_rows import remembering
+from gramian._core.types import Table, Values, Weights
 
 
 class Drawn:
@@ -15,7 +16,13 @@ class Drawn:
     axes_have_units: ClassVar[bool] = True  # else charts of its embedding have no ticks
 
     def chart(
-        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+        self,
+        kind: str | None = None,
+        X: Table = None,
+        y: Values | None = None,
+        *,
+        sample_weight: Weights = None,
+        theme: str = "light",
     ) -> Any:
         """One Altair chart (extra `app`); `kind` chooses which where there are several.
 
@@ -51,7 +58,13 @@ class Charted(Drawn):
         super().__init_subclass__(**options)
 
     def chart(
-        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+        self,
+        kind: str | None = None,
+        X: Table = None,
+        y: Values | None = None,
+        *,
+        sample_weight: Weights = None,
+        theme: str = "light",
     ) -> Any:
         check_is_fitted(self)
         return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)

@@ -7,10 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.numerics.hashes import Words, item_hashes, row_hashes
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix
 
 
-def numbered(labels: Ints, weight: Floats | None = None, X: Any = None) -> tuple[Ints, Ints]:
+def numbered(labels: Ints, weight: Floats | None = None, X: Matrix = None) -> tuple[Ints, Ints]:
     """Labels from the heaviest cluster on, and the old label of each.
 
     Of equally heavy ones that with the least sum of a row of X comes first; without X, that of the first row. So the

@@ -1,12 +1,10 @@
 """What lets clusters say which rows fit none of them."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
-from gramian._core.types import Bools, Floats
+from gramian._core.types import Bools, Floats, Table
 
 ROUNDING = 1e-9  # scores that differ by less are equal: rounding may differ with the rows asked for together
 
@@ -14,7 +12,7 @@ ROUNDING = 1e-9  # scores that differ by less are equal: rounding may differ wit
 class Outlying:
     """Adds `outliers` to a model that scores rows: how well each fits, higher being better."""
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         raise NotImplementedError
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
@@ -25,7 +23,7 @@ class Outlying:
         """How far rounding may move a score that is exactly zero."""
         return 0.0
 
-    def outliers(self, X: Any = None, share: float = 0.01) -> Bools:
+    def outliers(self, X: Table = None, share: float = 0.01) -> Bools:
         """Rows that fit nothing: those no better than the worst `share` of the rows of the fit.
 
         Parameters

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from gramian._core import deadline, validation
+from gramian._core.types import Estimator
 from gramian.warnings import ConvergenceWarning, warn_user
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +28,7 @@ def timed(fit: F) -> F:
     return inside  # type: ignore[return-value]
 
 
-def _say(model: Any, seconds: float, notes: list[str]) -> None:
+def _say(model: Estimator, seconds: float, notes: list[str]) -> None:
     shown, told = model.certificate_, " ".join(notes)
     warn_user(
         f"{type(model).__name__} was ended by time={seconds:g} at the best so far: {replace(shown, note=told)}"

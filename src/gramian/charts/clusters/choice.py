@@ -1,14 +1,14 @@
 """The criterion over the number of clusters, with the number chosen."""
 
-from typing import Any
-
 import numpy as np
 
+from gramian._core.types import Chart, Estimator, Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, vertical_rule
 from gramian.charts.marks.text import counted, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.structures.number_of_clusters import Choice
 
 HEIGHT = 240
 MAX_TICKS = 20
@@ -33,7 +33,7 @@ TITLES = {
 LOWER_IS_BETTER = ("bic", "elbow", "penalty")
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to clusterings of which the number of clusters was chosen."""
     return is_unsupervised(model) and has(model, "choice_")
 
@@ -41,7 +41,7 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="choice", of="fit", order=140, applies=applies)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """Values over the numbers tried, their errors where they have them, and a rule at the number chosen."""
     choice = model.choice_
     tried = np.asarray(choice.n_clusters, dtype=np.int64)
@@ -79,7 +79,7 @@ def draw(model: Any, theme: Theme) -> Any:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(*_title(model, choice, errors)))
 
 
-def _title(model: Any, choice: Any, errors: Any) -> tuple[str, str, str]:
+def _title(model: Estimator, choice: Choice, errors: Floats) -> tuple[str, str, str]:
     k = int(choice.chosen)
     clusters = counted(k, "cluster")
     finding = FINDINGS.get(choice.criterion, "{K} {are} chosen").format(

@@ -1,11 +1,9 @@
 """Clusters over two columns or the first two principal directions: rows, structures and outliers."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.utils import get_tags
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Chart, Estimator, Floats, Ints, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import layers_of, outlines
@@ -16,6 +14,7 @@ from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.kernels.points import is_table
 from gramian.rows import Rows
+from gramian.structures import Structure
 
 OUTLIER_SHARE = 0.01  # of the rows
 MAX_OUTLIERS = 300
@@ -23,21 +22,23 @@ MAX_OUTLIER_SHARE = 0.2  # above which they are not marked
 CLEAR = 0.9  # probability of a clear assignment
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to clusterings with data, and without to those whose structures have positions among the columns."""
     if not (is_unsupervised(model) and has(model, "labels_")):
         return False
     return data or (has(model, "n_features_in_", "structures_") and _have_positions(model.structures_))
 
 
-def _have_positions(structures: list[Any]) -> bool:
+def _have_positions(structures: list[Structure]) -> bool:
     return bool(structures) and all(has(each, "center_") or has(each, "mean_") for each in structures)
 
 
 CHART = ChartKind(name="clusters", of="rows", order=150, applies=applies, order_with_data=50, target="none")
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """Dots in the colours of their clusters, the structures over them, crosses on outliers.
 
     Without rows, the structures alone.
@@ -75,17 +76,17 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=title(finding, facts, "; ".join(notes)))
 
 
-def _facts(model: Any, k: int, total: float) -> str:
+def _facts(model: Estimator, k: int, total: float) -> str:
     facts = [type(model).__name__, counted(k, "cluster"), counted(total, "row")]
     facts += [f"objective {number(model.objective_, 4)}"] if has(model, "objective_") else []
     return " · ".join(facts)
 
 
-def _n_clusters(model: Any, structures: list[Any], present: int) -> int:
+def _n_clusters(model: Estimator, structures: list[Structure], present: int) -> int:
     return max(len(structures), model.n_clusters_ if has(model, "n_clusters_") else 0, present)
 
 
-def _numbers(model: Any, X: Any) -> Floats:
+def _numbers(model: Estimator, X: Table) -> Floats:
     """The rows; missing numbers are kept where the model allows them."""
     if not isinstance(X, Rows) and not is_table(X):
         raise ValueError(
@@ -95,7 +96,7 @@ def _numbers(model: Any, X: Any) -> Floats:
     return table(X, missing=bool(get_tags(model).input_tags.allow_nan))
 
 
-def _labels(model: Any, X: Any, values: Floats) -> Ints:
+def _labels(model: Estimator, X: Table, values: Floats) -> Ints:
     n = len(values)
     if has(model, "predict") and not _same_rows(model, values):
         return answered(model.predict, X).astype(np.int64)
@@ -108,12 +109,14 @@ def _labels(model: Any, X: Any, values: Floats) -> Ints:
     return own
 
 
-def _same_rows(model: Any, values: Floats) -> bool:
+def _same_rows(model: Estimator, values: Floats) -> bool:
     """Whether these are the training rows of a hierarchy, which may be nearer to another cluster than their own."""
     return has(model, "was_fitted_to") and bool(model.was_fitted_to(values))
 
 
-def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, theme: Theme, notes: list[str]) -> Any:
+def _outlier_layers(
+    model: Estimator, X: Table, places: Floats, kept: Ints, plane: tuple[Chart, Chart], theme: Theme, notes: list[str]
+) -> Chart:
     if not has(model, "outliers"):
         return []
     outlier = answered(model.outliers, X, share=OUTLIER_SHARE)
@@ -132,7 +135,9 @@ def _outlier_layers(model: Any, X: Any, places: Floats, kept: Ints, plane: Any, 
     ]  # fmt: skip
 
 
-def _finding(model: Any, X: Any, values: Floats, own: Ints, kept: Ints, weight: Floats, structures: list[Any]) -> str:
+def _finding(
+    model: Estimator, X: Table, values: Floats, own: Ints, kept: Ints, weight: Floats, structures: list[Structure]
+) -> str:
     total = float(weight.sum())
     clusters = _named(structures, len(structures) or len(set(own[kept].tolist())))
     if has(model, "predict_proba") and len(structures) != 1:
@@ -147,14 +152,14 @@ def _finding(model: Any, X: Any, values: Floats, own: Ints, kept: Ints, weight: 
     return _largest(size, _n_clusters(model, structures, len(present)), structures)
 
 
-def _largest(size: Floats, k: int, structures: list[Any]) -> str:
+def _largest(size: Floats, k: int, structures: list[Structure]) -> str:
     total = float(size.sum())
     if k == 1:
         return f"One {_named(structures, 1).removeprefix('1 ')} for {counted(total, 'row')}"
     return f"{_named(structures, k)}, the largest with {percent(float(size.max()) / total)} of {counted(total, 'row')}"
 
 
-def _named(structures: list[Any], k: int) -> str:
+def _named(structures: list[Structure], k: int) -> str:
     """The number of clusters with the noun of their structures; "structures" for several kinds."""
     if all(each.is_point for each in structures):
         return counted(k, "cluster", "clusters")

@@ -1,11 +1,10 @@
 """The dendrogram of a hierarchical clustering, and where it is cut."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Chart, Estimator, Floats, Ints, Record
 from gramian.charts.declaration import ChartKind, fitted_with, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -50,7 +49,7 @@ class TreeTop:
         return cls(merges, first, ends, place, height)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """Merges in the colours of the clusters below the cut; the cut as a line."""
     merges = np.asarray(model.merges_, dtype=np.float64)
     m, k = len(merges) + 1, model.n_clusters_
@@ -96,8 +95,8 @@ def clusters_below(merges: Floats, nodes: Ints) -> Ints:
     return cluster
 
 
-def _elbows(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Any, y: Any) -> list[Any]:
-    lines: dict[str, list[dict[str, Any]]] = {}
+def _elbows(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Chart, y: Chart) -> list[Chart]:
+    lines: dict[str, list[Record]] = {}
     for t in range(top.first, m - 1):
         a, b = (int(node) for node in top.merges[t, :2])
         level = top.height[m + t]
@@ -118,7 +117,7 @@ def _elbows(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Any, y: Any) -
     ]
 
 
-def _ends(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Any) -> Any:
+def _ends(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Chart) -> Chart:
     """Dotted lines down to zero from nodes whose merges are not drawn."""
     records = []
     for node in top.ends:
@@ -135,7 +134,7 @@ def _ends(top: TreeTop, m: int, cluster: Ints, theme: Theme, x: Any) -> Any:
     return base.encode(x=x, y=y, y2="low:Q", color=alt.Color("colour:N", scale=None))
 
 
-def _cut(model: Any, y: Any, theme: Theme) -> list[Any]:
+def _cut(model: Estimator, y: Chart, theme: Theme) -> list[Chart]:
     """A horizontal line at the cut, with the number of clusters."""
     if model.n_clusters_ == 1:
         return []
@@ -155,7 +154,7 @@ def _texts(top: TreeTop, m: int, leaf: Ints, numbers: Ints) -> tuple[list[str], 
     return [f"{int(top.merges[node - m, 3] if node >= m else sizes[node]):,}" for node in top.ends], False
 
 
-def _leaf_labels(top: TreeTop, texts: list[str], theme: Theme, x: Any) -> list[Any]:
+def _leaf_labels(top: TreeTop, texts: list[str], theme: Theme, x: Chart) -> list[Chart]:
     """The texts under the leaves, where there is room."""
     if len(top.ends) > MAX_LABELLED_LEAVES:
         return []
@@ -171,7 +170,7 @@ def _colour(theme: Theme, label: int) -> str:
     return theme.muted if label < 0 else theme.palette[label % (len(theme.palette) - 1)]
 
 
-def _method(model: Any) -> str:
+def _method(model: Estimator) -> str:
     if has(model, "linkage"):
         return f"{model.linkage} linkage"
     return "bisecting k-means" if model.split == "kmeans" else "bisection along principal directions"

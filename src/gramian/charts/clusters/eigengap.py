@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.text import without_round_off
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import log_axis
@@ -18,7 +18,7 @@ ROUND_OFF = 1e-9  # of the largest distance: eigenvalues of disconnected parts
 MIN_DISTANCE = 1e-5  # of the largest: smaller ones are drawn there
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to spectral clusterings with more eigenvalues than clusters."""
     return has(model, "cut_value_", "eigenvalues_") and len(model.eigenvalues_) > model.n_clusters_
 
@@ -26,7 +26,7 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="eigengap", of="fit", order=110, applies=applies)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """The distance of each eigenvalue from that of a disconnected graph; a rule after the clusters."""
     values = np.asarray(model.eigenvalues_, dtype=np.float64)
     k = model.n_clusters_

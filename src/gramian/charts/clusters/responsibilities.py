@@ -1,10 +1,8 @@
 """The responsibilities of the components of a mixture for every row, as sorted stacked columns."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Ints, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -18,7 +16,7 @@ CLEAR = 0.9  # responsibility of a clear assignment
 MAX_COLOURS = 250
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to rows of mixtures."""
     return data and is_unsupervised(model) and has(model, "labels_", "predict_proba")
 
@@ -26,7 +24,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="responsibilities", of="rows", order=160, applies=applies, target="none")
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """Rows from left to right by component and decreasing responsibility, stacked in the colours of the components."""
     p = answered(model.predict_proba, X).astype(np.float64)
     kept, weight = kept_rows(len(p), sample_weight)
@@ -66,7 +66,7 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(finding, " · ".join(facts)))
 
 
-def _picture(p: Floats, owner: Any) -> Any:
+def _picture(p: Floats, owner: Ints) -> Chart:
     """The component at each pixel: the most probable one at the bottom, the others above it in order."""
     n, k = p.shape
     own = np.zeros((n, k), dtype=bool)
@@ -79,7 +79,7 @@ def _picture(p: Floats, owner: Any) -> Any:
     return np.take_along_axis(stacked[column][None], np.minimum(at, k - 1)[:, :, None], axis=2)[:, :, 0]
 
 
-def _names(owner: Any, x: Any, theme: Theme) -> list[Any]:
+def _names(owner: Ints, x: Chart, theme: Theme) -> list[Chart]:
     """The number of each component above its rows, where there is room."""
     components, first, count = np.unique(owner, return_index=True, return_counts=True)
     records = [

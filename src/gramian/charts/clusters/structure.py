@@ -1,10 +1,8 @@
 """One structure by itself, with the rows it was fitted to or others."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import layers_of, outlines
@@ -21,7 +19,9 @@ CHART = ChartKind(
 )
 
 
-def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, look: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """The structure over two columns or principal directions; rows as dots under it."""
     notes: list[str] = []
     if X is None:
@@ -44,7 +44,7 @@ def draw(model: Any, look: Theme, X: Any = None, y: Any = None, sample_weight: A
     return alt.layer(*layers).properties(width=WIDTH, height=view.height, title=words)
 
 
-def _finding(model: Any, away: Floats, weight: Floats) -> str:
+def _finding(model: Estimator, away: Floats, weight: Floats) -> str:
     there = weight > 0
     total = counted(float(weight.sum()), "row")
     if model.density:
@@ -53,7 +53,7 @@ def _finding(model: Any, away: Floats, weight: Floats) -> str:
     return f"Median distance {number(half, 2)} of {total} to the {model.noun[0]}"
 
 
-def _facts(model: Any) -> str:
+def _facts(model: Estimator) -> str:
     facts = [type(model).__name__]
     for name, measure in model.measures().items():
         values = np.atleast_1d(np.asarray(measure, dtype=np.float64))

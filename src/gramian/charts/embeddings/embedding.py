@@ -1,7 +1,6 @@
 """An embedding of the rows in two dimensions, coloured by their classes or by a number."""
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -9,7 +8,7 @@ from sklearn.utils.validation import _num_samples
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.text import without_round_off
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Ints, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import (
@@ -38,7 +37,7 @@ QUALITIES = {  # fitted attribute: its name, and the finding
 }
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to embeddings of the training rows, and with data to principal components."""
     if not is_unsupervised(model):
         return False
@@ -48,7 +47,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="embedding", of="rows", order=180, applies=applies, order_with_data=70, rows_of_fit=True)
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """The first two dimensions of the embedding of the training rows, or of X."""
     places = _places(model, X)
     colours = colours_of(y, len(places)) if y is not None else _own_colours(model, X)
@@ -73,7 +74,7 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     )
 
 
-def _places(model: Any, X: Any) -> Floats:
+def _places(model: Estimator, X: Table) -> Floats:
     if X is None:
         return np.asarray(model.embedding_, dtype=np.float64)
     if has(model, "transform"):
@@ -89,7 +90,7 @@ def _places(model: Any, X: Any) -> Floats:
     return own
 
 
-def _own_colours(model: Any, X: Any) -> Colours:
+def _own_colours(model: Estimator, X: Table) -> Colours:
     """The clusters of a spectral clustering."""
     if X is not None or not has(model, "cut_value_"):
         return Colours([])
@@ -105,12 +106,12 @@ def _rotated(places: Floats) -> Floats:
     return np.asarray(scores * np.where(scores[largest, [0, 1]] < 0, -1.0, 1.0))
 
 
-def _has_bare_axes(model: Any) -> bool:
+def _has_bare_axes(model: Estimator) -> bool:
     """Whether the axes have no units."""
     return isinstance(model, Drawn) and not model.axes_have_units
 
 
-def _names(model: Any, r: int) -> list[str | None]:
+def _names(model: Estimator, r: int) -> list[str | None]:
     if _has_bare_axes(model):
         return [None, None]
     if has(model, "cut_value_") and r > 2:
@@ -121,7 +122,7 @@ def _names(model: Any, r: int) -> list[str | None]:
     return [names[0], names[1] if r > 1 else None]
 
 
-def _agreement(places: Floats, colours: Colours, kept: Any) -> float | None:
+def _agreement(places: Floats, colours: Colours, kept: Ints) -> float | None:
     """The share of rows whose nearest neighbour in the embedding is of their class."""
     if colours.places is None or len(places) < 2:
         return None
@@ -131,7 +132,7 @@ def _agreement(places: Floats, colours: Colours, kept: Any) -> float | None:
     return float((own[neighbour] == own).mean())
 
 
-def _finding(model: Any, agreement: float | None, k: int) -> str:
+def _finding(model: Estimator, agreement: float | None, k: int) -> str:
     if agreement is not None and k > 1:
         return f"The nearest neighbour is of the same class for {percent(agreement)} of the rows"
     if has(model, "relative_stress_"):
@@ -158,7 +159,7 @@ def _finding(model: Any, agreement: float | None, k: int) -> str:
     return "An embedding of the rows"
 
 
-def _facts(model: Any) -> list[str]:
+def _facts(model: Estimator) -> list[str]:
     facts = [f"method {model.method}"] if has(model, "method") and isinstance(model.method, str) else []
     for name, text in (
         ("perplexity", "perplexity {}"),
@@ -172,7 +173,7 @@ def _facts(model: Any) -> list[str]:
     return facts
 
 
-def _notes(model: Any) -> list[str]:
+def _notes(model: Estimator) -> list[str]:
     if _has_bare_axes(model):
         return ["neighbourhoods are preserved; distances between groups, their sizes and the axes have no meaning"]
     return []

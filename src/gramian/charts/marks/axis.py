@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Floats
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import tick_format, tick_text, ticks
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows
@@ -40,7 +40,7 @@ class AlphaAxis:
         at = float(self.place(np.array([alpha]))[0])
         return float((np.log(self.high) - np.log(at)) / (np.log(self.high) - np.log(self.low)))
 
-    def encoding(self, width: int = WIDTH) -> Any:
+    def encoding(self, width: int = WIDTH) -> Chart:
         shown = ticks(self.low if self.zero is None else self.zero * 10.0, self.high, max_ticks=width // 60)
         texts = {tick: tick_text(tick) for tick in shown}
         if self.zero is not None:
@@ -53,7 +53,7 @@ class AlphaAxis:
 
     def rule(
         self, alpha: float, text: str, colour: str, *, side: str = "auto", dashed: bool = False, width: int = WIDTH
-    ) -> Any:
+    ) -> Chart:
         """A vertical line at an alpha with a label above it, on its left or right side or where there is room."""
         share = self.share(alpha)
         if side == "auto":
@@ -68,8 +68,8 @@ class AlphaAxis:
 
 
 def vertical_rule(
-    field: str, at: float, text: str, x: Any, theme: Theme, *, dashed: bool = False, align: str = "center"
-) -> list[Any]:
+    field: str, at: float, text: str, x: Chart, theme: Theme, *, dashed: bool = False, align: str = "center"
+) -> list[Chart]:
     """A vertical line at a value of a field, with a label above it."""
     base = alt.Chart(rows([{field: at, "text": text}])).encode(x=x)
     line = base.mark_rule(color=theme.ink, strokeWidth=1.2 if dashed else 1.5, strokeDash=[4, 4] if dashed else [1, 0])
@@ -77,14 +77,14 @@ def vertical_rule(
     return [line, label.encode(y=alt.value(-4), text="text:N")]
 
 
-def log_axis(title: str | None, low: float, high: float, *, max_ticks: int = 9, **options: Any) -> Any:
+def log_axis(title: str | None, low: float, high: float, *, max_ticks: int = 9, **options: Any) -> Chart:
     """An axis of a logarithmic scale, its ticks round numbers that are written shortly."""
     return alt.Axis(
         title=title, **_tick_texts({tick: tick_text(tick) for tick in ticks(low, high, max_ticks)}), **options
     )
 
 
-def step_encoding(last: int, title: str, field: str = "step", width: int = WIDTH) -> Any:
+def step_encoding(last: int, title: str, field: str = "step", width: int = WIDTH) -> Chart:
     """A horizontal axis of iterations from 0: linear where they are few, else logarithmic from 1 on."""
     if last <= MAX_LINEAR_STEPS:
         axis = alt.Axis(title=title, tickMinStep=1, format="d", grid=False, tickCount=width // 60)
@@ -102,7 +102,7 @@ def _tick_texts(texts: dict[float, str]) -> dict[str, Any]:
     return {"values": list(texts), "labelExpr": f"{tests} : ''"}
 
 
-def linear_axis(title: str | None, low: float, high: float, **options: Any) -> Any:
+def linear_axis(title: str | None, low: float, high: float, **options: Any) -> Chart:
     """An axis whose ticks are as short as its range allows."""
     zero = "datum.value === 0 ? '0' : datum.label"  # not 0e+0
     return alt.Axis(title=title, format=tick_format(low, high), labelExpr=zero, **options)
@@ -121,7 +121,7 @@ class ValueAxis:
         pad = 0.05 * (high - low) or max(abs(high), 1.0) * 0.5
         return cls(low - pad, high + pad, title)
 
-    def encoding(self, field: str) -> Any:
+    def encoding(self, field: str) -> Chart:
         return alt.Y(
             f"{field}:Q",
             scale=alt.Scale(domain=[self.low, self.high], nice=False, zero=False),

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Floats, Ints
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import curves
 from gramian.charts.theme import Theme, rows
+from gramian.structures import Structure
 from gramian.structures.components.geometry import Geometry
 
 ARC = np.linspace(0.0, 2.0 * np.pi, 97)
@@ -28,7 +28,9 @@ class Outline:
     dashed: list[Floats] = field(default_factory=list)
 
 
-def outlines(structures: list[Any], points: Floats, owner: Any, ends: Floats, origin: Floats, basis: Any) -> list[Any]:
+def outlines(
+    structures: list[Structure], points: Floats, owner: Ints, ends: Floats, origin: Floats, basis: Floats | None
+) -> list[Chart]:
     """Outlines in the plane of two columns, or in that through `origin` along the rows of `basis` (2, d)."""
     drawn = []
     for place, each in enumerate(structures):
@@ -39,8 +41,8 @@ def outlines(structures: list[Any], points: Floats, owner: Any, ends: Floats, or
 
 
 def layers_of(
-    drawn: list[Outline], colour: Callable[[int], str], plane: Any, look: Theme, notes: list[str]
-) -> list[Any]:
+    drawn: list[Outline], colour: Callable[[int], str], plane: tuple[Chart, Chart], look: Theme, notes: list[str]
+) -> list[Chart]:
     """Lines and centres in the colours of their places."""
     layers = []
     for dashed in (True, False):
@@ -66,12 +68,12 @@ def layers_of(
     return layers
 
 
-def are_hyperplanes(structures: list[Any]) -> bool:
+def are_hyperplanes(structures: list[Structure]) -> bool:
     """Whether all are hyperplanes, which are visible only edge-on."""
     return bool(structures) and all(_normal(each) is not None for each in structures)
 
 
-def directions(structures: list[Any], deviations: Floats) -> Floats:
+def directions(structures: list[Structure], deviations: Floats) -> Floats:
     """The axes (2, d) of a projection: principal directions of points about their mean, and normals of hyperplanes."""
     d = deviations.shape[1]
     first = np.zeros((0, d))
@@ -85,13 +87,13 @@ def directions(structures: list[Any], deviations: Floats) -> Floats:
     return np.asarray(axes * np.where(axes[[0, 1], largest] < 0, -1.0, 1.0)[:, None])
 
 
-def _normal(structure: Any) -> Floats | None:
+def _normal(structure: Structure) -> Floats | None:
     shape: Geometry | None = structure.geometry()
     return None if shape is None else shape.normal
 
 
 def _outline(
-    shape: Geometry | None, place: int, own: Floats, ends: Floats, origin: Floats, basis: Any
+    shape: Geometry | None, place: int, own: Floats, ends: Floats, origin: Floats, basis: Floats | None
 ) -> Outline | None:
     """Contours of a density, the outline of a quadric, the segment of a line, or the centre of a point."""
     if shape is None:
@@ -124,7 +126,7 @@ def _outline_on_a_line(shape: Geometry, place: int) -> Outline:
     return Outline(place, np.array([mean, 0.0]), [one], [two])
 
 
-def _direction(shape: Geometry, basis: Any) -> Floats | None:
+def _direction(shape: Geometry, basis: Floats | None) -> Floats | None:
     """The direction of a line in the plane, also of a hyperplane that is seen edge-on; None of other flats."""
     assert shape.directions is not None
     if len(shape.directions) == 1:
@@ -154,11 +156,11 @@ def _segment(center: Floats, direction: Floats, own: Floats, ends: Floats, start
     return center + np.array([[low], [high]]) * direction
 
 
-def _projected(x: Floats, origin: Floats, basis: Any) -> Floats:
+def _projected(x: Floats, origin: Floats, basis: Floats | None) -> Floats:
     return x if basis is None else basis @ (x - origin)
 
 
-def _shadow(matrix: Floats, basis: Any) -> Floats:
+def _shadow(matrix: Floats, basis: Floats | None) -> Floats:
     """The matrix of the projection of an ellipsoid."""
     return matrix if basis is None else basis @ matrix @ basis.T
 

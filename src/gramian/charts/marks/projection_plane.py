@@ -1,11 +1,10 @@
 """The plane that rows and structures are seen in; and structures alone, as a model keeps them."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Chart, Estimator, Floats, Ints
 from gramian.charts.declaration import has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.outlines import Outline, are_hyperplanes, directions, layers_of, outlines
@@ -13,6 +12,7 @@ from gramian.charts.marks.scatter import HEIGHT, STRIP, axes, beside, haloed, st
 from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.theme import WIDTH, Theme, rows
 from gramian.spectral import PCA
+from gramian.structures import Structure
 
 GAP = 0.08  # of the window, between its edge and what is drawn
 ABOVE = 1.3  # of a strip of one axis, with the deviations of densities above its rows
@@ -31,7 +31,7 @@ class View:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, values: Floats, names: list[str], kept: Ints, weight: Floats, structures: list[Any]) -> "View":
+    def of(cls, values: Floats, names: list[str], kept: Ints, weight: Floats, structures: list[Structure]) -> "View":
         """One column, two, or the principal directions of more; across planes, which are seen only edge-on."""
         d = values.shape[1]
         if d == 1:
@@ -55,7 +55,7 @@ class View:
         return STRIP if self.names[1] is None else HEIGHT
 
 
-def column_names(model: Any) -> list[str]:
+def column_names(model: Estimator) -> list[str]:
     """Names of columns as axes have them."""
     return labels(feature_names(model), LONGEST) if has(model, "n_features_in_") else ["x0", "x1"]
 
@@ -70,7 +70,7 @@ def complete(values: Floats, kept: Ints, notes: list[str]) -> Ints:
     return whole
 
 
-def draw_alone(structures: list[Any], columns: list[str], look: Theme, notes: list[str]) -> Any:
+def draw_alone(structures: list[Structure], columns: list[str], look: Theme, notes: list[str]) -> Chart:
     """The structures over two columns, or over the two directions in which they spread most, with their numbers."""
     centers = np.array([each.geometry().center for each in structures])
     d = centers.shape[1]
@@ -101,13 +101,13 @@ def draw_alone(structures: list[Any], columns: list[str], look: Theme, notes: li
     return alt.layer(*layers).properties(width=WIDTH, height=STRIP if d == 1 else HEIGHT)
 
 
-def sizes(model: Any) -> Floats:
+def sizes(model: Estimator) -> Floats:
     """The weight of the rows of each structure."""
     rows = model.summary().coefficients["rows"] if has(model, "summary") else np.bincount(model.labels_)
     return np.asarray(rows, dtype=np.float64)
 
 
-def _extents(structures: list[Any], centers: Floats) -> Floats:
+def _extents(structures: list[Structure], centers: Floats) -> Floats:
     """Points (m, d) about zero whose scatter is that of the centres and of the extents of the structures."""
     roots = []
     for each in structures:
@@ -116,7 +116,7 @@ def _extents(structures: list[Any], centers: Floats) -> Floats:
     return np.vstack([centers - centers.mean(axis=0), *roots])
 
 
-def _numbers(drawn: list[Outline], places: Floats, plane: Any, look: Theme) -> list[Any]:
+def _numbers(drawn: list[Outline], places: Floats, plane: tuple[Chart, Chart], look: Theme) -> list[Chart]:
     """The number of each structure beside its centre."""
     records = [
         {"x": float(places[each.place, 0]), "y": float(places[each.place, 1]), "text": str(each.place)}

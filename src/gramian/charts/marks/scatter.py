@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Chart, Floats, Ints, Record, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -41,7 +41,7 @@ class Colours:
     short: list[str] | None = None
 
 
-def table(X: Any, *, missing: bool = False) -> Floats:
+def table(X: Table, *, missing: bool = False) -> Floats:
     """All rows as numbers; with `missing` some may be NaN."""
     source = X if isinstance(X, Rows) else scan(X)
     if not missing:
@@ -50,7 +50,7 @@ def table(X: Any, *, missing: bool = False) -> Floats:
     return np.concatenate(blocks).astype(np.float64)
 
 
-def answered(method: Any, X: Any, **options: Any) -> Any:
+def answered(method: Any, X: Table, **options: Any) -> Any:
     """The result of a method of a model for rows; `Rows` are passed as an array, which every model accepts."""
     if not isinstance(X, Rows):
         return np.asarray(method(X, **options))
@@ -59,7 +59,7 @@ def answered(method: Any, X: Any, **options: Any) -> Any:
         return np.asarray(method(X.collect().X, **options))
 
 
-def colours_of(y: Any, n: int) -> Colours:
+def colours_of(y: Values | None, n: int) -> Colours:
     """Colours of a target: classes where it has strings or few distinct integers, else a number."""
     if y is None:
         return Colours([])
@@ -125,7 +125,7 @@ def axes(names: Sequence[str | None], ends: Floats, *, bare: bool = False) -> tu
     return encodings[0], encodings[1]
 
 
-def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
+def kept_rows(n: int, sample_weight: Weights) -> tuple[Ints, Floats]:
     """Rows of positive weight, and the weights of all."""
     weight = weights_or_ones(sample_weight, n)
     if weight.shape != (n,):
@@ -136,16 +136,22 @@ def kept_rows(n: int, sample_weight: Any) -> tuple[Ints, Floats]:
 
 
 def dots(
-    points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], theme: Theme, notes: list[str], title: str = ""
-) -> list[Any]:
+    points: Floats,
+    kept: Ints,
+    colours: Colours,
+    axes: tuple[Chart, Chart],
+    theme: Theme,
+    notes: list[str],
+    title: str = "",
+) -> list[Chart]:
     """The rows, and a legend of their colours where these are few."""
     shown = kept[sample(len(kept), MAX_POINTS)]
     notes += shown_text(len(shown), len(kept))
     x, y = axes
-    records: list[dict[str, Any]] = [{"x": float(points[i, 0]), "y": float(points[i, 1]), "row": int(i)} for i in shown]
+    records: list[Record] = [{"x": float(points[i, 0]), "y": float(points[i, 1]), "row": int(i)} for i in shown]
     tooltip = [alt.Tooltip("row:Q", title="row")]
     with_legend = len(colours.names) <= len(SHAPES) * len(theme.palette)
-    shape: Any = alt.value("circle")
+    shape: Chart = alt.value("circle")
     if colours.places is not None:
         for record, i in zip(records, shown, strict=True):
             record["class"] = colours.names[colours.places[i]]
@@ -154,7 +160,7 @@ def dots(
         longest = max(map(len, colours.names))
         columns = max(1, min(k, n_colours, WIDTH // (LETTER_WIDTH * longest + SYMBOL_WIDTH)))
         legend = alt.Legend(title=None, orient="top", offset=4, symbolOpacity=1, columns=columns)
-        colour: Any = alt.Color("class:N", scale=scale, legend=legend if with_legend else None)
+        colour: Chart = alt.Color("class:N", scale=scale, legend=legend if with_legend else None)
         if k > n_colours and with_legend:
             shapes = [SHAPES[j // n_colours] for j in range(k)]
             shape = alt.Shape("class:N", scale=alt.Scale(domain=colours.names, range=shapes), legend=legend)
@@ -177,7 +183,7 @@ def dots(
     return [base.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
 
 
-def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, Any], theme: Theme) -> list[Any]:
+def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Chart, Chart], theme: Theme) -> list[Chart]:
     """The name of each class at the row nearest to its median, where colours are not distinct."""
     names = colours.names if colours.short is None else colours.short
     max_distinct = len(theme.palette) * (len(SHAPES) if colours.short is None else 1)
@@ -195,13 +201,13 @@ def names_among(points: Floats, kept: Ints, colours: Colours, axes: tuple[Any, A
     return haloed(base, theme, fontSize=12, fontWeight="bold", **offset)
 
 
-def haloed(base: Any, theme: Theme, **style: Any) -> list[Any]:
+def haloed(base: Chart, theme: Theme, **style: Any) -> list[Chart]:
     """Text with a halo in the colour of the background."""
     under = base.mark_text(stroke=theme.background, strokeWidth=3.5, color=theme.background, **style)
     return [under, base.mark_text(color=theme.ink, **style)]
 
 
-def curves(lines: list[Floats], axes: tuple[Any, Any], colours: list[str], **style: Any) -> Any:
+def curves(lines: list[Floats], axes: tuple[Chart, Chart], colours: list[str], **style: Any) -> Chart:
     """Lines over the window, each in its colour."""
     records = [
         {"x": float(a), "y": float(b), "line": place, "at": at, "colour": colour}

@@ -2,9 +2,10 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
+
+from gramian._core.types import Estimator
 
 MAX_NAME_LENGTH = 30
 NO_BREAK = "\u00a0"  # a space at which no line ends
@@ -22,7 +23,7 @@ def plain(name: object) -> str:
     return "".join(c if c.isprintable() or c == _JOINER else "\ufffd" for c in text) or "(no name)"
 
 
-def feature_names(model: Any) -> list[str]:
+def feature_names(model: Estimator) -> list[str]:
     """Names of the columns that a model was fitted on; x0, x1, … if they had none."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [plain(name) for name in names]

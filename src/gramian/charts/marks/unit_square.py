@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Floats
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.points import thinned
 from gramian.charts.marks.text import interval_text, share
@@ -27,7 +27,7 @@ class UnitSquare:
     x_title: str
     y_title: str
 
-    def _axis(self, kind: Any, field: str, name: str) -> Any:
+    def _axis(self, kind: Any, field: str, name: str) -> Chart:
         extent = {"minExtent": LEFT} if kind is alt.Y else {}
         return kind(
             f"{field}:Q",
@@ -35,29 +35,29 @@ class UnitSquare:
             axis=alt.Axis(title=name, format=".1~f", tickCount=6, **extent),
         )
 
-    def x(self, field: str = "x") -> Any:
+    def x(self, field: str = "x") -> Chart:
         return self._axis(alt.X, field, self.x_title)
 
-    def y(self, field: str = "y") -> Any:
+    def y(self, field: str = "y") -> Chart:
         return self._axis(alt.Y, field, self.y_title)
 
-    def line(self, x: Floats, y: Floats, **style: Any) -> Any:
+    def line(self, x: Floats, y: Floats, **style: Any) -> Chart:
         kept = thinned(x, y, MAX_POINTS)
         records = [{"x": float(x[i]), "y": float(y[i]), "at": at} for at, i in enumerate(kept)]
         return alt.Chart(rows(records)).mark_line(**style).encode(x=self.x(), y=self.y(), order="at:Q")
 
-    def band(self, x: Floats, low: Floats, high: Floats, colour: str, **style: Any) -> Any:
+    def band(self, x: Floats, low: Floats, high: Floats, colour: str, **style: Any) -> Chart:
         """The area between two curves, each with its own corners."""
         kept = np.union1d(thinned(x, low, MAX_POINTS // 2), thinned(x, high, MAX_POINTS // 2))
         records = [{"x": float(x[i]), "low": float(low[i]), "high": float(high[i])} for i in kept]
         area = alt.Chart(rows(records)).mark_area(color=colour, opacity=0.16, **style)
         return area.encode(x=self.x(), y=self.y("low"), y2="high:Q")
 
-    def label(self, x: float, y: float, text: str, colour: str, **style: Any) -> Any:
+    def label(self, x: float, y: float, text: str, colour: str, **style: Any) -> Chart:
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).mark_text(color=colour, fontSize=11, **style)
         return base.encode(x=self.x(), y=self.y(), text="text:N")
 
-    def operating_point(self, x: float, y: float, text: str, theme: Theme, colour: str | None = None) -> Any:
+    def operating_point(self, x: float, y: float, text: str, theme: Theme, colour: str | None = None) -> Chart:
         """The point of the predictions, with its label where there is room: below, towards the middle."""
         base = alt.Chart(rows([{"x": x, "y": y, "text": text}])).encode(x=self.x(), y=self.y())
         tooltip = [alt.Tooltip("x:Q", title=self.x_title, format=".4~g")]
@@ -91,7 +91,7 @@ class RankingMetric:
 
 def several_classes(
     square: UnitSquare, predictions: ClassPredictions, metric: RankingMetric, theme: Theme, **style: Any
-) -> tuple[list[Any], list[str]]:
+) -> tuple[list[Chart], list[str]]:
     """The layers and the title of the curves of several classes."""
     rankings = {place: predictions.ranking(place) for place in predictions.present}
     areas = {place: float(metric.area(ranking)) for place, ranking in rankings.items()}
@@ -123,7 +123,7 @@ def _one_vs_rest(
     points: dict[int, tuple[float, float]],
     theme: Theme,
     **style: Any,
-) -> list[Any]:
+) -> list[Chart]:
     """Curves of several classes, each with the point of its predictions; the legend has their areas."""
     shown = list(curves)
     names = [f"{predictions.classes[place]}\u2002{share(values[place])}" for place in shown]

@@ -1,11 +1,10 @@
 """Rows along the first two principal components, with the columns as arrows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Record, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, has, is_unsupervised
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.scatter import (
@@ -33,7 +32,7 @@ MAX_NAME_LENGTH = 22
 LETTER_WIDTH = 7.2  # pixels
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to principal components of columns."""
     return is_unsupervised(model) and has(model, "variance_shares_", "transform", "components_", "n_features_in_")
 
@@ -41,7 +40,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="biplot", of="rows", order=170, applies=applies, order_with_data=60)
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """Loadings as arrows, scaled by one factor to the extent of the rows."""
     pairs = np.asarray(model.components_, dtype=np.float64)[:2].T
     deviations = np.sqrt(np.maximum(np.asarray(model.variances_, dtype=np.float64)[:2], 0.0))
@@ -82,12 +83,12 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     )
 
 
-def _scores(model: Any, X: Any) -> Floats:
+def _scores(model: Estimator, X: Table) -> Floats:
     scores = answered(model.transform, X).astype(np.float64)
     return beside(scores[:, 0]) if scores.shape[1] == 1 else scores[:, :2]
 
 
-def _names(model: Any) -> list[str | None]:
+def _names(model: Estimator) -> list[str | None]:
     shares = np.asarray(model.variance_shares_, dtype=np.float64)
     titles = [f"component {j + 1} · {percent(float(shares[j]))} of the variance" for j in range(min(2, len(shares)))]
     return [titles[0], titles[1] if len(titles) > 1 else None]
@@ -137,7 +138,7 @@ class Arrows:
             room.append(np.column_stack([self.ends[:, 0] + beyond, self.ends[:, 1]]))
         return ends
 
-    def layers(self, plane: Any, window: Floats, theme: Theme) -> list[Any]:
+    def layers(self, plane: tuple[Chart, Chart], window: Floats, theme: Theme) -> list[Chart]:
         size = np.ptp(window, axis=1) / np.array([WIDTH, self.height])
         records, tip_marks = [], []
         for (a, b), (start, level), name in zip(self.ends, self.starts, self.names, strict=True):
@@ -154,8 +155,8 @@ class Arrows:
 
 
 def _labels(
-    tips: list[dict[str, Any]], plane: Any, window: Floats, size: Floats, theme: Theme, lone: bool
-) -> list[Any]:
+    tips: list[Record], plane: tuple[Chart, Chart], window: Floats, size: Floats, theme: Theme, lone: bool
+) -> list[Chart]:
     """Names beyond the tips, moved apart on each side so that none overlaps another."""
     layers = []
     for side in ("left", "right"):
@@ -175,10 +176,10 @@ def _labels(
     return layers
 
 
-def _offset(tip: dict[str, Any], others: list[dict[str, Any]], size: Floats) -> float:
+def _offset(tip: Record, others: list[Record], size: Floats) -> float:
     """Pixels up or down by which a name avoids longer arrows in nearly the same direction."""
 
-    def polar(one: dict[str, Any]) -> tuple[float, float]:
+    def polar(one: Record) -> tuple[float, float]:
         a, b = abs(one["x"]) / size[0], one["y"] / size[1]
         return float(np.hypot(a, b)), float(np.arctan2(b, a))
 
@@ -191,7 +192,7 @@ def _offset(tip: dict[str, Any], others: list[dict[str, Any]], size: Floats) -> 
     return offset
 
 
-def _finding(model: Any, arrows: Floats, names: list[str]) -> str:
+def _finding(model: Estimator, arrows: Floats, names: list[str]) -> str:
     explained = float(np.asarray(model.variance_shares_, dtype=np.float64)[:2].sum())
     first = names[int(np.abs(arrows[:, 0]).argmax())]
     count = min(2, len(np.asarray(model.variance_shares_)))

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Record
 from gramian.charts.declaration import ChartKind, has, loss_of, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -22,7 +22,7 @@ CHART = ChartKind(
 )
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """One row per feature, the largest first; several targets side by side."""
     columns, facts = _columns(model)
     order, notes = _largest(columns["estimate"])
@@ -43,7 +43,7 @@ def draw(model: Any, theme: Theme) -> Any:
     return whole.properties(title=title(finding, _facts(model, facts), "; ".join([*legend, *notes])))
 
 
-def _columns(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _columns(model: Estimator) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns (t, d) of the model's summary without its intercepts, and its facts; bare coefficients without one."""
     estimates = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     targets, d = estimates.shape
@@ -54,7 +54,7 @@ def _columns(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return columns, summary.facts
 
 
-def _headings(model: Any, columns: dict[str, Any]) -> list[str]:
+def _headings(model: Estimator, columns: dict[str, Any]) -> list[str]:
     """The target, class or pair of classes of each row of coefficients."""
     targets = len(columns["estimate"])
     if "class" in columns:
@@ -64,7 +64,7 @@ def _headings(model: Any, columns: dict[str, Any]) -> list[str]:
     return [f"target {target}" for target in range(targets)]
 
 
-def _axis_title(model: Any, targets: int) -> str:
+def _axis_title(model: Estimator, targets: int) -> str:
     """The quantity that a feature changes: the prediction, its logarithm, the log-odds or decision value of a class."""
     loss = loss_of(model)
     if not has(model, "classes_"):
@@ -76,7 +76,7 @@ def _axis_title(model: Any, targets: int) -> str:
     return AXIS.format(what=what.format(positive))
 
 
-def _largest(estimates: Floats) -> tuple[Any, list[str]]:
+def _largest(estimates: Floats) -> tuple[Chart, list[str]]:
     size = np.abs(estimates).max(axis=1, keepdims=True)
     share = np.max(np.abs(estimates) / np.where(size > 0, size, 1.0), axis=0)
     order = np.argsort(-share, kind="stable")
@@ -87,7 +87,7 @@ def _largest(estimates: Floats) -> tuple[Any, list[str]]:
 
 
 def _record(column: dict[str, Any], j: int, label: str) -> dict[str, Any]:
-    record: dict[str, Any] = {"label": label, "name": plain(column["name"][j]), "zero": 0.0, "kind": "clear"}
+    record: Record = {"label": label, "name": plain(column["name"][j]), "zero": 0.0, "kind": "clear"}
     for key in ("estimate", "low", "high", "p", "least_squares"):
         if key in column and np.isfinite(column[key][j]):
             record[key] = float(column[key][j])
@@ -96,7 +96,7 @@ def _record(column: dict[str, Any], j: int, label: str) -> dict[str, Any]:
     return record | {"kind": "unclear" if unclear else "clear"}
 
 
-def _panel(records: list[dict[str, Any]], theme: Theme, panels: int, axis: str, *, first: bool) -> Any:
+def _panel(records: list[Record], theme: Theme, panels: int, axis: str, *, first: bool) -> Chart:
     base = alt.Chart(rows(records)).encode(
         y=alt.Y(
             "label:N",
@@ -134,7 +134,7 @@ def _panel(records: list[dict[str, Any]], theme: Theme, panels: int, axis: str, 
     return (zero + marks).properties(width=width, height=alt.Step(STEP))
 
 
-def _pair(base: Any, x: Any, theme: Theme, tooltip: list[Any]) -> Any:
+def _pair(base: Chart, x: Chart, theme: Theme, tooltip: list[Chart]) -> Chart:
     """Two estimates on one row, joined."""
     names = ["total least squares", "least squares"]
     legend = alt.Legend(title=None, orient="top", offset=4)
@@ -150,7 +150,7 @@ def _pair(base: Any, x: Any, theme: Theme, tooltip: list[Any]) -> Any:
     return join + dots[0] + dots[1]
 
 
-def _scale(clear: str, unclear: str) -> Any:
+def _scale(clear: str, unclear: str) -> Chart:
     return alt.Scale(domain=["clear", "unclear"], range=[clear, unclear])
 
 
@@ -174,7 +174,7 @@ def _finding(columns: dict[str, Any]) -> tuple[str, list[str]]:
     return used(kept, estimate.size), ["hollow: exactly zero"] if kept < estimate.size else []
 
 
-def _facts(model: Any, facts: dict[str, Any]) -> str:
+def _facts(model: Estimator, facts: dict[str, Any]) -> str:
     texts = [type(model).__name__]
     texts += [f"alpha {number(facts['alpha'])}"] if "alpha" in facts else []
     r2 = np.atleast_1d(facts.get("r2", np.nan))

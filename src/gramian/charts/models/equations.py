@@ -1,11 +1,9 @@
 """Minor components as linear equations that rows nearly satisfy: the weight of every column in each."""
 
-from typing import Any
-
 import numpy as np
 
 from gramian._core.text import without_round_off
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats
 from gramian.charts.declaration import ChartKind, fitted_with
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -21,7 +19,7 @@ BETWEEN = 24  # pixels between panels
 CHART = ChartKind(name="equations", of="fit", order=120, applies=fitted_with("components_", "offsets_"))
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """One row per column, the largest weights first; the equations side by side."""
     V = np.asarray(model.components_, dtype=np.float64)
     scale = np.abs(V) @ np.abs(np.asarray(model.mean_, dtype=np.float64)) + np.sqrt(max(model.objective_, 0.0))
@@ -44,7 +42,7 @@ def draw(model: Any, theme: Theme) -> Any:
     return drawn.properties(title=title(_finding(model, k), " · ".join(facts), *notes))
 
 
-def _panel(v: Floats, offset: float, place: int, columns: list[tuple[int, str]], panels: int, theme: Theme) -> Any:
+def _panel(v: Floats, offset: float, place: int, columns: list[tuple[int, str]], panels: int, theme: Theme) -> Chart:
     records = [{"label": name, "weight": float(v[j]), "zero": 0.0} for j, name in columns]
     axis = alt.Axis(title=None, labels=place == 0, ticks=False, domain=False, grid=True, labelColor=theme.ink)
     base = alt.Chart(rows(records)).encode(y=alt.Y("label:N", sort=None, axis=axis))
@@ -76,7 +74,7 @@ def _written(v: Floats, offset: float, names: list[str]) -> str:
     return " ".join([*terms, f"={NO_BREAK}{number(offset)}"])
 
 
-def _finding(model: Any, k: int) -> str:
+def _finding(model: Estimator, k: int) -> str:
     residual = float(np.sqrt(max(model.objective_, 0.0)))
     what = "the equation" if k == 1 else f"these {counted(k, 'equation')}"
     if residual <= 1e-9 * float(np.abs(np.asarray(model.mean_)).max(initial=1.0)):

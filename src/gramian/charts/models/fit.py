@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, has, regresses, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
@@ -25,7 +25,7 @@ LEVEL = 0.95
 MAX_LEAVE_ONE_OUT = 2000  # rows up to which predictions are leave-one-out
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to kernel ridge regression, and with data to every regressor with a kernel."""
     return kernel_ridge(model) is not None or (data and uses_kernel(model) and regresses(model))
 
@@ -33,7 +33,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="fit", of="rows", order=40, applies=applies, target="required")
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """The curve of one feature; of more, observed against predicted targets."""
     solution = kernel_ridge(model)
     if X is None:
@@ -56,7 +58,9 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     return _observed_against_predicted(model, predictions, theme, notes)
 
 
-def _curve(model: Any, predictions: NumberPredictions, x: Floats, X: Any, theme: Theme, notes: list[str]) -> Any:
+def _curve(
+    model: Estimator, predictions: NumberPredictions, x: Floats, X: Table, theme: Theme, notes: list[str]
+) -> Chart:
     low, high = float(x.min()), float(x.max())
     pad = PAD * (high - low) or max(abs(high), 1.0) * 0.5
     grid = np.linspace(low - pad, high + pad, GRID)
@@ -86,7 +90,7 @@ def _curve(model: Any, predictions: NumberPredictions, x: Floats, X: Any, theme:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=head)
 
 
-def _band(model: Any, points: Any) -> tuple[Floats, list[Floats], str]:
+def _band(model: Estimator, points: Any) -> tuple[Floats, list[Floats], str]:
     """The curve, the ends of a band around it, and the meaning of the band."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
@@ -106,7 +110,9 @@ def _band(model: Any, points: Any) -> tuple[Floats, list[Floats], str]:
     return middle, [], ""
 
 
-def _observed_against_predicted(model: Any, predictions: NumberPredictions, theme: Theme, notes: list[str]) -> Any:
+def _observed_against_predicted(
+    model: Estimator, predictions: NumberPredictions, theme: Theme, notes: list[str]
+) -> Chart:
     truth, predicted = predictions.truth[:, 0], predictions.predicted[:, 0]
     shown = sample(len(truth), MAX_POINTS)
     low, high = float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))
@@ -142,7 +148,7 @@ def _finding(predictions: NumberPredictions) -> str:
     return f"Median absolute error {number(median)}" if off.any() else "Every prediction is exact"
 
 
-def _facts(model: Any, predictions: NumberPredictions) -> str:
+def _facts(model: Estimator, predictions: NumberPredictions) -> str:
     y, f, w = predictions.truth[:, 0], predictions.predicted[:, 0], predictions.weight
     total = float(np.average((y - np.average(y, weights=w)) ** 2, weights=w))
     facts = [predictions.name, f"alpha {number(model.alpha_)}"]
@@ -150,5 +156,5 @@ def _facts(model: Any, predictions: NumberPredictions) -> str:
     return " · ".join([*facts, f"n {len(y):,}"])
 
 
-def _column(X: Any) -> Floats:
+def _column(X: Table) -> Floats:
     return table(X)[:, 0]

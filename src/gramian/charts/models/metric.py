@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats
 from gramian.charts.declaration import ChartKind, fitted_with
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import counted, feature_names, labels, listed, percent
@@ -17,7 +17,7 @@ MAX_NAMED = 3
 CHART = ChartKind(name="metric", of="fit", order=90, applies=fitted_with("metric_weights_"), below="fit")
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """One bar a column, the largest first."""
     shares = np.asarray(model.metric_weights_, dtype=np.float64)
     order = np.argsort(-shares, kind="stable")

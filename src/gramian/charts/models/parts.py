@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Ints
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
@@ -23,12 +23,12 @@ GRID = 160
 MAX_NAME_LENGTH = 36
 
 
-def kernel_ridge(model: Any) -> Any:
+def kernel_ridge(model: Estimator) -> Any:
     """The dual solution of kernel ridge regression on its training rows; None of other models."""
     return getattr(model, "_machine", None)
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to kernel ridge regression with a kernel of several summands."""
     return kernel_ridge(model) is not None and len(_summands(model)) > 1
 
@@ -47,7 +47,7 @@ class Part:
     curve: Floats | None = None
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """A panel for each part, the one with the largest variance first, all on one scale."""
     solution = kernel_ridge(model)
     weight = solution.weight / solution.weight.sum()
@@ -87,11 +87,11 @@ def draw(model: Any, theme: Theme) -> Any:
     return whole.properties(title=title(_finding(names, shares, order), _facts(model), caption))
 
 
-def _summands(model: Any) -> list[Any]:
+def _summands(model: Estimator) -> list[Chart]:
     return list(model.kernel_.summands(getattr(model, "n_features_in_", None)))
 
 
-def _parts(model: Any, weight: Floats) -> list[Part]:
+def _parts(model: Estimator, weight: Floats) -> list[Part]:
     summands = _summands(model)
     columns = [inner.single for summand in summands if isinstance(inner := _inner(summand)[0], On)]
     parts = []
@@ -104,7 +104,7 @@ def _parts(model: Any, weight: Floats) -> list[Part]:
     return parts
 
 
-def _part(model: Any, summand: Any, weight: Floats) -> Part:
+def _part(model: Estimator, summand: Any, weight: Floats) -> Part:
     solution = kernel_ridge(model)
     dual, training = solution.whole[:, :1], solution.given
     values = (summand(training, training) @ dual)[solution.used, 0]
@@ -121,7 +121,7 @@ def _part(model: Any, summand: Any, weight: Floats) -> Part:
     return Part(plain(summand), values - middle, X[solution.used, 0], grid, curve)
 
 
-def _column_name(model: Any, place: Any) -> str:
+def _column_name(model: Estimator, place: Any) -> str:
     by_index = has(model, "n_features_in_") and not isinstance(place, str)
     return feature_names(model)[place] if by_index else plain(place)
 
@@ -135,8 +135,8 @@ def _inner(summand: Any) -> tuple[Any, float]:
 
 
 def _panel(
-    part: Part, name: str, dots: Floats, keep: Any, total: Floats, axis: ValueAxis, theme: Theme, *, first: bool
-) -> Any:
+    part: Part, name: str, dots: Floats, keep: Ints, total: Floats, axis: ValueAxis, theme: Theme, *, first: bool
+) -> Chart:
     across = total if part.column is None else part.column
     low, high = float(across.min()), float(across.max())
     pad = 0.03 * (high - low) or 0.5
@@ -174,7 +174,7 @@ def _panel(
     return alt.layer(*layers).properties(width=int(WIDTH / 2) - 20, height=HEIGHT, title=heading)
 
 
-def _finding(names: list[str], shares: Floats, order: Any) -> str:
+def _finding(names: list[str], shares: Floats, order: Ints) -> str:
     first = order[0]
     if not shares.any():
         return "Every part is constant"
@@ -184,7 +184,7 @@ def _finding(names: list[str], shares: Floats, order: Any) -> str:
     return f"{largest}: {percent(shares[order[0]])} and {percent(shares[order[1]])} of the parts"
 
 
-def _facts(model: Any) -> str:
+def _facts(model: Estimator) -> str:
     solution = kernel_ridge(model)
     facts = [type(model).__name__, f"alpha {number(solution.alpha)}", f"n {solution.n:,}"]
     facts += [f"target 0 of {solution.Y.shape[1]}"] if solution.Y.shape[1] > 1 else []
@@ -195,7 +195,7 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_NAME_LENGTH else name[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _omitted(solution: Any, keep: Any, parts: list[Part], shown: Any) -> str:
+def _omitted(solution: Any, keep: Ints, parts: list[Part], shown: Ints) -> str:
     facts = [f"{len(keep):,} of {solution.n:,} rows"] if len(keep) < solution.n else []
     facts += [f"{len(shown)} of {len(parts)} parts"] if len(shown) < len(parts) else []
     return " and ".join(facts).replace(" ", NO_BREAK) + " are shown" if facts else ""

@@ -1,10 +1,8 @@
 """Coefficients as lines over alpha, the largest named where they end."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Record
 from gramian.charts.declaration import ChartKind, has, uses_kernel
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
@@ -18,7 +16,7 @@ LABEL_HEIGHT = 15  # pixels between two labels
 MIN_LABELLED = 0.02  # lines that reach a smaller share of the largest have no label
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to linear models with a path over several alphas."""
     linear = has(model, "path_") and not uses_kernel(model)
     return linear and has(model.path_, "alphas") and len(model.path_.alphas) > 1
@@ -27,7 +25,7 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="path", of="fit", order=20, applies=applies)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """The path of one target, or of the first few side by side."""
     path = model.path_
     alphas = np.asarray(path.alphas, dtype=np.float64)
@@ -54,7 +52,7 @@ def draw(model: Any, theme: Theme) -> Any:
     return whole.properties(title=title(_finding(model, alphas, coefs, labels(names)), facts, "; ".join(notes)))
 
 
-def _lines(coefs: Floats, names: list[str], theme: Theme) -> tuple[list[dict[str, Any]], int]:
+def _lines(coefs: Floats, names: list[str], theme: Theme) -> tuple[list[Record], int]:
     """Lines from the largest down, the first few with a colour and a label; and the number omitted."""
     size = np.abs(coefs).max(axis=0)
     order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0]
@@ -73,7 +71,7 @@ def _lines(coefs: Floats, names: list[str], theme: Theme) -> tuple[list[dict[str
     return lines, len(order) - len(shown)
 
 
-def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: Any, theme: Theme, width: int) -> Any:
+def _panel(lines: list[Record], axis: AlphaAxis, alphas: Floats, model: Estimator, theme: Theme, width: int) -> Chart:
     at = axis.place(alphas)
     values = np.array([line["values"] for line in lines]) if lines else np.zeros((1, 1))
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
@@ -120,7 +118,7 @@ def _panel(lines: list[dict[str, Any]], axis: AlphaAxis, alphas: Floats, model: 
     return alt.layer(*layers).properties(width=width, height=HEIGHT)
 
 
-def _ends(lines: list[dict[str, Any]], vertical: ValueAxis, last: int) -> list[dict[str, Any]]:
+def _ends(lines: list[Record], vertical: ValueAxis, last: int) -> list[Record]:
     """Labels at the right ends of the lines, moved apart until none covers another."""
     gap = (vertical.high - vertical.low) * LABEL_HEIGHT / HEIGHT
     lines = sorted(lines, key=lambda line: float(line["values"][last]))
@@ -152,7 +150,7 @@ def spread(wanted: Floats, gap: float, low: float, high: float) -> Floats:
     return np.clip(level, low, max(high - shift[-1], low)) + shift
 
 
-def _finding(model: Any, alphas: Floats, coefs: Floats, names: list[str]) -> str:
+def _finding(model: Estimator, alphas: Floats, coefs: Floats, names: list[str]) -> str:
     """The number of coefficients that are not zero and the first to enter, or the shrinkage of their norm."""
     now = np.atleast_2d(model.coef_)
     if (coefs == 0).any() or (now == 0).any():

@@ -1,14 +1,14 @@
 """The validation loss over alpha, with its standard error."""
 
-from typing import Any
-
 import numpy as np
 
+from gramian._core.types import Chart, Estimator
 from gramian.charts.declaration import ChartKind, fitted_with, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import AlphaAxis, ValueAxis
 from gramian.charts.marks.text import number
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.selection.cv.scores import Scores
 
 HEIGHT = 200
 MAX_BARS = 30  # alphas up to which each has its own dot and bar
@@ -24,7 +24,7 @@ NEIGHBORS = {
 NEIGHBORS_TITLE = "← smoother\u2003·\u2003neighbours\u2003·\u2003closer →"
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """Mean over the folds with a band of one standard error; rules at the best and at the chosen alpha."""
     scores = model.scores_
     alphas, mean, se = (np.asarray(part, dtype=np.float64) for part in (scores.alphas, scores.mean, scores.se))
@@ -77,14 +77,14 @@ def draw(model: Any, theme: Theme) -> Any:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title(*_title(scores)))
 
 
-def _threshold(level: float, y: Any, theme: Theme) -> list[Any]:
+def _threshold(level: float, y: Chart, theme: Theme) -> list[Chart]:
     base = alt.Chart(rows([{"loss": level, "text": "best + one standard error"}])).encode(y=y)
     rule = base.mark_rule(color=theme.muted, strokeDash=[2, 3])
     label = base.mark_text(align="right", baseline="bottom", dy=-3, fontSize=11, color=theme.muted)
     return [rule, label.encode(x=alt.value(WIDTH - 2), text="text:N")]
 
 
-def _title(scores: Any) -> tuple[str, str, str]:
+def _title(scores: Scores) -> tuple[str, str, str]:
     folds = np.asarray(scores.folds).shape[1]
     chosen = scores.chosen
     rule = getattr(scores, "rule", "best")
@@ -97,5 +97,5 @@ def _title(scores: Any) -> tuple[str, str, str]:
     return finding, how + loss, edge
 
 
-def _parameter(scores: Any) -> str:
+def _parameter(scores: Scores) -> str:
     return "number of neighbours" if has(scores, "neighbors") else "alpha"

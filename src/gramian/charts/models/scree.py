@@ -1,15 +1,14 @@
 """The eigenvalues of a covariance, beside those of noise."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats
 from gramian.charts.declaration import ChartKind, has, is_unsupervised, offers
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, log_axis, vertical_rule
 from gramian.charts.marks.text import counted, number, percent
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
+from gramian.spectral.null.spectrum_test import SpectrumTest
 
 HEIGHT = 280
 MAX_COMPONENTS = 60
@@ -17,7 +16,7 @@ LOG_RATIO = 50.0  # of the largest to the smallest variance, from which the axis
 ROUND_OFF = 1e-9  # of the largest: smaller ones are round-off and do not extend the axis
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to principal components, and to spectrum tests."""
     return "scree" in offers(model) or (is_unsupervised(model) and has(model, "variance_shares_", "transform"))
 
@@ -25,7 +24,7 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="scree", of="fit", order=130, applies=applies)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """Variances in order, those above the noise in colour; the band of noise, and that of permuted columns."""
     null = model if "scree" in offers(model) else (model.null_ if has(model, "null_") else None)
     values = np.asarray(model.variances_ if null is None else null.eigenvalues).astype(np.float64)
@@ -76,7 +75,7 @@ def draw(model: Any, theme: Theme) -> Any:
     )
 
 
-def _axis(values: Floats, null: Any) -> tuple[ValueAxis, bool]:
+def _axis(values: Floats, null: SpectrumTest | None) -> tuple[ValueAxis, bool]:
     edges = [] if null is None else [float(edge) for edge in null.edges]
     scrambled = None if null is None else null.scrambled
     high = max([float(values.max(initial=0.0)), *edges])
@@ -88,7 +87,7 @@ def _axis(values: Floats, null: Any) -> tuple[ValueAxis, bool]:
     return ValueAxis(0.0, high * 1.06 if high > 0 else 1.0, "variance"), False
 
 
-def _encoding(axis: ValueAxis, log: bool, field: str) -> Any:
+def _encoding(axis: ValueAxis, log: bool, field: str) -> Chart:
     if not log:
         return axis.encoding(field)
     return alt.Y(
@@ -98,7 +97,7 @@ def _encoding(axis: ValueAxis, log: bool, field: str) -> Any:
     )
 
 
-def _null_layers(null: Any, axis: ValueAxis, log: bool, x: Any, theme: Theme, shown: int) -> list[Any]:
+def _null_layers(null: SpectrumTest, axis: ValueAxis, log: bool, x: Chart, theme: Theme, shown: int) -> list[Chart]:
     low, high = (float(np.clip(edge, axis.low, axis.high)) for edge in null.edges)
     y = _encoding(axis, log, "variance")
     band = alt.Chart(rows([{"variance": low, "high": high, "text": "noise"}]))
@@ -138,7 +137,9 @@ def _above_scrambled(values: Floats, scrambled: Floats) -> int:
     return m if above.all() else int(above.argmin())
 
 
-def _title(model: Any, null: Any, values: Floats, shares: Floats, kept: int, shown: int) -> tuple[str, str, str]:
+def _title(
+    model: Estimator, null: SpectrumTest | None, values: Floats, shares: Floats, kept: int, shown: int
+) -> tuple[str, str, str]:
     facts = [type(model).__name__]
     notes = []
     if null is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Ints, Record, Table, Values, Weights
 from gramian.charts.declaration import ChartKind, classifies, has, inner, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.contours import contours, finer, simplified
@@ -34,7 +34,7 @@ MIN_TINT, MAX_TINT = 0.10, 0.50  # of the colour of a region, from chance to cer
 FLAT_TINT = 0.28  # without probabilities
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to classifiers of two features; without data to those that keep points around their rows."""
     plane = classifies(model) and has(model, "n_features_in_") and model.n_features_in_ == 2
     return plane and (data or kept_points(inner(model)) is not None)
@@ -43,7 +43,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="boundary", of="rows", order=60, applies=applies, order_with_data=10)
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """Regions in the colours of their classes, stronger with probability; the boundary; margins and support vectors."""
     points = None if X is None else coordinates(X)
     predictions = None if X is None or y is None else class_predictions(model, X, y, sample_weight)
@@ -72,7 +74,7 @@ def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: 
     )
 
 
-def regions(plane: DecisionGrid, theme: Theme, k: int) -> Any:
+def regions(plane: DecisionGrid, theme: Theme, k: int) -> Chart:
     """All regions as one image: a colour for each class and level of probability."""
     decisions = finer(plane.decisions, HEIGHT, WIDTH)
     place = decisions.argmax(axis=2)
@@ -93,7 +95,7 @@ def regions(plane: DecisionGrid, theme: Theme, k: int) -> Any:
     )
 
 
-def _has_margins(model: Any, plane: DecisionGrid) -> bool:
+def _has_margins(model: Estimator, plane: DecisionGrid) -> bool:
     if not plane.smooth or plane.decisions.shape[2] != 2 or has(model, "threshold_"):
         return False
     loss = loss_of(model)
@@ -101,7 +103,7 @@ def _has_margins(model: Any, plane: DecisionGrid) -> bool:
     return hinge or has(model, "support_vectors_")
 
 
-def line_marks(lines: list[Floats], plane: DecisionGrid, x: Any, y: Any, **style: Any) -> Any:
+def line_marks(lines: list[Floats], plane: DecisionGrid, x: Chart, y: Chart, **style: Any) -> Chart:
     """Contours over the window of a plane."""
     if not lines:
         return None
@@ -119,12 +121,12 @@ def _points(
     predictions: ClassPredictions | None,
     names: list[str],
     plane: DecisionGrid,
-    x: Any,
-    y: Any,
+    x: Chart,
+    y: Values | None,
     theme: Theme,
     notes: list[str],
-    sample_weight: Any,
-) -> list[Any]:
+    sample_weight: Weights,
+) -> list[Chart]:
     """The rows in the colours of their classes, and a legend or names in the regions."""
     k = len(names)
     colours = alt.Scale(domain=names, range=[theme.of_class(j) for j in range(k)])
@@ -156,16 +158,16 @@ def _points(
 
 
 def _records(
-    points: Floats, predictions: ClassPredictions | None, names: list[str], kept: Any, shown: Any
-) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = [{"x": float(points[i, 0]), "y": float(points[i, 1])} for i in shown]
+    points: Floats, predictions: ClassPredictions | None, names: list[str], kept: Ints, shown: Ints
+) -> list[Record]:
+    records: list[Record] = [{"x": float(points[i, 0]), "y": float(points[i, 1])} for i in shown]
     if predictions is not None:  # of the rows with a positive weight only
         for record, i in zip(records, np.searchsorted(kept, shown), strict=True):
             record |= {"class": names[predictions.truth[i]], "predicted": names[predictions.predicted[i]]}
     return records
 
 
-def rings(model: Any, x: Any, y: Any, theme: Theme, notes: list[str]) -> list[Any]:
+def rings(model: Estimator, x: Chart, y: Chart, theme: Theme, notes: list[str]) -> list[Chart]:
     """Rings around the support vectors."""
     vectors = support_vectors(model)
     if vectors is None:
@@ -178,7 +180,7 @@ def rings(model: Any, x: Any, y: Any, theme: Theme, notes: list[str]) -> list[An
     return [ring.encode(x=x, y=y)]
 
 
-def _finding(model: Any, predictions: ClassPredictions | None, names: list[str]) -> str:
+def _finding(model: Estimator, predictions: ClassPredictions | None, names: list[str]) -> str:
     if predictions is not None:
         w = predictions.counts
         correct, total = float(w[predictions.truth == predictions.predicted].sum()), float(w.sum())
@@ -192,7 +194,7 @@ def _finding(model: Any, predictions: ClassPredictions | None, names: list[str])
     return f"The boundary is {shape}" if shape else f"Regions of the classes that {type(model).__name__} predicts"
 
 
-def _shape(model: Any, names: list[str]) -> str:
+def _shape(model: Estimator, names: list[str]) -> str:
     """The kind of conic between two classes."""
     if len(names) != 2 or not has(model, "boundary"):
         return ""
@@ -200,7 +202,7 @@ def _shape(model: Any, names: list[str]) -> str:
     return kind if kind in ("none", "everywhere") else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _facts(model: Any, predictions: ClassPredictions | None, names: list[str]) -> str:
+def _facts(model: Estimator, predictions: ClassPredictions | None, names: list[str]) -> str:
     facts = [name_of(model)]
     facts += [f"alpha {number(model.alpha_)}"] if has(model, "alpha_") and model.alpha_ else []
     facts += [f"{model.n_neighbors_} neighbours"] if has(model, "n_neighbors_") else []

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Chart, Floats
 from gramian.charts.declaration import ChartKind
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -20,7 +21,7 @@ HISTOGRAM_HEIGHT = 80
 CHART = ChartKind(name="calibration", of="predictions", order=230, applies=predicts_probabilities)
 
 
-def draw(predictions: ClassPredictions, theme: Theme) -> Any:
+def draw(predictions: ClassPredictions, theme: Theme) -> Chart:
     """Observed frequencies with their intervals, above the histogram of the probabilities."""
     assert predictions.probabilities is not None
     if predictions.k == 2:
@@ -50,7 +51,7 @@ def draw(predictions: ClassPredictions, theme: Theme) -> Any:
     return whole.properties(title=title(_finding(calibration, outside), facts, notes))
 
 
-def _curve(square: UnitSquare, calibration: Calibration, outside: Any, theme: Theme) -> Any:
+def _curve(square: UnitSquare, calibration: Calibration, outside: Any, theme: Theme) -> Chart:
     ends = np.array([0.0, 1.0])
     records = [
         {"x": float(x), "y": float(y), "low": float(low), "high": float(high), "count": float(n), "off": bool(off)}
@@ -82,7 +83,7 @@ def _curve(square: UnitSquare, calibration: Calibration, outside: Any, theme: Th
     )
 
 
-def _histogram(p: Any, weight: Any, axis: str, theme: Theme) -> Any:
+def _histogram(p: Any, weight: Floats, axis: str, theme: Theme) -> Chart:
     counts, edges = np.histogram(p, bins=HISTOGRAM_BINS, range=(0.0, 1.0), weights=weight)
     records = [
         {"x": float(a), "end": float(b), "zero": 0.0, "rows": float(n)}

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Chart, Floats, Ints, Record
 from gramian.charts.declaration import ChartKind
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import counted, number, percent, percent_interval
@@ -20,7 +21,7 @@ LINE = 9  # half the distance between the two lines of a cell
 CHART = ChartKind(name="confusion", of="predictions", order=240, applies=predicts_classes, order_with_data=90)
 
 
-def draw(predictions: ClassPredictions, theme: Theme) -> Any:
+def draw(predictions: ClassPredictions, theme: Theme) -> Chart:
     """One cell for each true and predicted class: its count, and its share of the true class."""
     table = Confusion.of(predictions.truth, predictions.predicted, predictions.weight, labels=range(predictions.k))
     whole = table.matrix.astype(np.float64)
@@ -69,11 +70,11 @@ def draw(predictions: ClassPredictions, theme: Theme) -> Any:
     )
 
 
-def _axis_style(theme: Theme) -> dict[str, Any]:
+def _axis_style(theme: Theme) -> dict[str, object]:
     return {"domain": False, "ticks": False, "grid": False, "labelColor": theme.ink}
 
 
-def _kept(table: Any) -> tuple[Any, list[str]]:
+def _kept(table: Floats) -> tuple[Ints, list[str]]:
     """All classes, or the ones with most errors."""
     k = len(table)
     if k <= MAX_CLASSES:
@@ -83,7 +84,7 @@ def _kept(table: Any) -> tuple[Any, list[str]]:
     return kept, [f"the {MAX_CLASSES} of {k} classes with most errors"]
 
 
-def _cell(names: list[str], counts: Any, shares: Any, i: int, j: int, theme: Theme) -> dict[str, Any]:
+def _cell(names: list[str], counts: Floats, shares: Floats, i: int, j: int, theme: Theme) -> Record:
     count, part = float(counts[i, j]), float(shares[i, j])
     strength = (MIN_TINT + (MAX_TINT - MIN_TINT) * part) if count else 0.0
     colour = theme.tint(theme.accent if i == j else theme.second, strength) if count else theme.tint(theme.grid, 0.55)
@@ -99,7 +100,7 @@ def _cell(names: list[str], counts: Any, shares: Any, i: int, j: int, theme: The
     }
 
 
-def _finding(accuracy: float, table: Any, predictions: ClassPredictions) -> str:
+def _finding(accuracy: float, table: Floats, predictions: ClassPredictions) -> str:
     errors = table.copy()
     np.fill_diagonal(errors, 0.0)
     total = float(table.sum())

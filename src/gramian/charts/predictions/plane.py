@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Floats
+from gramian._core.types import Estimator, Floats, Table
 from gramian.charts.declaration import has
 from gramian.charts.marks.scatter import table
 from gramian.metrics.classes import codes
@@ -56,7 +56,7 @@ class DecisionGrid:
         return int(row), int(column)
 
 
-def coordinates(X: Any) -> Floats:
+def coordinates(X: Table) -> Floats:
     """The two columns of all rows."""
     rows = X if isinstance(X, Rows) else scan(X)
     if rows.d != 2:
@@ -64,7 +64,7 @@ def coordinates(X: Any) -> Floats:
     return table(rows)
 
 
-def window(model: Any, points: Floats | None) -> Floats:
+def window(model: Estimator, points: Floats | None) -> Floats:
     """(low, high) of each feature, (2, 2): around the rows, or around the points that the model keeps."""
     vectors = support_vectors(model)
     known = [part for part in (points, vectors) if part is not None]
@@ -76,7 +76,7 @@ def window(model: Any, points: Floats | None) -> Floats:
     return np.column_stack([low - gap, high + gap])
 
 
-def support_vectors(model: Any) -> Floats | None:
+def support_vectors(model: Estimator) -> Floats | None:
     """Of a support vector machine, or of the one inside a model; None of others and where there are none."""
     vectors = getattr(getattr(model, "estimator_", model), "support_vectors_", None)
     if vectors is None:
@@ -85,13 +85,13 @@ def support_vectors(model: Any) -> Floats | None:
     return dense if len(dense) else None
 
 
-def kept_points(model: Any) -> Any:
+def kept_points(model: Estimator) -> Any:
     """Points (m, 2) around the rows of the fit that a model keeps: support vectors or what it declares; else None."""
     vectors = support_vectors(model)
     return getattr(getattr(model, "estimator_", model), "_extent", None) if vectors is None else vectors
 
 
-def on_grid(functions: list[Callable[[Any], Any]], ends: Floats, X: Any = None) -> tuple[Floats, Floats, list[Any]]:
+def on_grid(functions: list[Callable[[Any], Any]], ends: Floats, X: Table = None) -> tuple[Floats, Floats, list[Any]]:
     """Coordinates along each feature, and the values of functions of a table over the grid of them.
 
     X is a table such as the model was fitted on, if there is one.
@@ -103,7 +103,7 @@ def on_grid(functions: list[Callable[[Any], Any]], ends: Floats, X: Any = None) 
         return x, y, [np.asarray(function(points)) for function in functions]
 
 
-def decision_grid(model: Any, ends: Floats, X: Any = None) -> DecisionGrid:
+def decision_grid(model: Estimator, ends: Floats, X: Table = None) -> DecisionGrid:
     """Evaluate a classifier over a window."""
     methods = [name for name in ("predict", "predict_proba", "decision_function") if has(model, name)]
     x, y, values = on_grid([getattr(model, name) for name in methods], ends, X)
@@ -125,7 +125,7 @@ def decision_grid(model: Any, ends: Floats, X: Any = None) -> DecisionGrid:
     return DecisionGrid(x, y, np.nan_to_num(decisions).reshape(shape), None if p is None else p.reshape(shape), smooth)
 
 
-def as_table_like(X: Any, grid: Floats) -> Any:
+def as_table_like(X: Table, grid: Floats) -> Any:
     """The grid as a frame, where X is one whose columns have names."""
     frame = nw.from_native(X, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not all(isinstance(name, str) for name in frame.columns):

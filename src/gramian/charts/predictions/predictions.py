@@ -6,7 +6,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Array, Estimator, Floats, Ints, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import classifies, has, offers, regresses
 from gramian.charts.marks.text import counted, labels, number
@@ -15,6 +15,7 @@ from gramian.metrics.input import one_kind, read_labels, read_numbers, read_weig
 from gramian.metrics.statistics.ranks import Ranking
 from gramian.models.meta.base import plain
 from gramian.rows import Rows
+from gramian.selection.evaluation.nested import Evaluation
 from gramian.selection.evaluation.ranking import ranking_scores
 
 
@@ -100,10 +101,10 @@ class NumberPredictions:
     truth: Floats
     predicted: Floats
     weight: Floats | None
-    model: Any = None
+    model: Estimator = None
 
 
-def read_data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+def read_data(X: Table, y: Values | None, sample_weight: Weights) -> tuple[Any, Any, Any]:
     """X, y and weights; those that `Rows` bring."""
     if not isinstance(X, Rows):
         frame = nw.from_native(X, pass_through=True)
@@ -124,19 +125,19 @@ def read_data(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
 # which charts apply
 
 
-def predicts_classes(model: Any, data: bool) -> bool:
+def predicts_classes(model: Estimator, data: bool) -> bool:
     """Applies to classifiers, and to their evaluations."""
     return model.classes is not None if holds_predictions(model) else classifies(model)
 
 
-def predicts_scores(model: Any, data: bool) -> bool:
+def predicts_scores(model: Estimator, data: bool) -> bool:
     """Applies to classifiers that rank rows, and to evaluations with probabilities."""
     if holds_predictions(model):
         return model.probabilities is not None
     return classifies(model) and (has(model, "predict_proba") or has(model, "decision_function"))
 
 
-def predicts_probabilities(model: Any, data: bool) -> bool:
+def predicts_probabilities(model: Estimator, data: bool) -> bool:
     """Applies to classifiers with probabilities, and to evaluations with probabilities."""
     return (
         model.probabilities is not None
@@ -145,19 +146,19 @@ def predicts_probabilities(model: Any, data: bool) -> bool:
     )
 
 
-def predicts_numbers(model: Any, data: bool) -> bool:
+def predicts_numbers(model: Estimator, data: bool) -> bool:
     """Applies to regressors, and to their evaluations."""
     if holds_predictions(model):
         return model.classes is None
     return regresses(model) and not classifies(model)
 
 
-def holds_predictions(model: Any) -> bool:
+def holds_predictions(model: Estimator) -> bool:
     """Whether it is a result with the out-of-fold predictions of a model."""
     return "evaluation" in offers(model)
 
 
-def n_classes(model: Any) -> int:
+def n_classes(model: Estimator) -> int:
     """Number of classes of a classifier or of its evaluation."""
     return len(model.classes if holds_predictions(model) else model.classes_)
 
@@ -165,7 +166,9 @@ def n_classes(model: Any) -> int:
 # predictions
 
 
-def read_predictions(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassPredictions | NumberPredictions:
+def read_predictions(
+    model: Estimator, X: Table, y: Values | None, sample_weight: Weights
+) -> ClassPredictions | NumberPredictions:
     """Predictions of a model for rows, or those of an evaluation."""
     classes = predicts_classes(model, True)
     if holds_predictions(model):
@@ -174,7 +177,7 @@ def read_predictions(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassPre
     return (class_predictions if classes else number_predictions)(model, X, y, sample_weight)
 
 
-def class_predictions(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassPredictions:
+def class_predictions(model: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> ClassPredictions:
     """The predictions of a fitted classifier for rows."""
     truth, classes = _coded(y, model.classes_)
     labels_predicted = np.asarray(model.predict(X))
@@ -203,14 +206,14 @@ def class_predictions(model: Any, X: Any, y: Any, sample_weight: Any) -> ClassPr
     )
 
 
-def _class_predictions_of_folds(evaluation: Any, y: Any, sample_weight: Any) -> ClassPredictions:
+def _class_predictions_of_folds(evaluation: Evaluation, y: Values | None, sample_weight: Weights) -> ClassPredictions:
     """The out-of-fold predictions of an evaluation of a classifier."""
-    _refuse_repeats(evaluation)
-    truth, classes = _coded(y, evaluation.classes)
-    same_length(len(truth), evaluation.predictions, "the evaluation")
+    out_of_fold, known = _out_of_fold(evaluation), np.asarray(evaluation.classes)
+    truth, classes = _coded(y, known)
+    same_length(len(truth), out_of_fold, "the evaluation")
     tested = np.zeros(len(truth), dtype=bool)
     tested[np.concatenate([test for _, test in evaluation.splits])] = True
-    predicted = _coded(np.asarray(evaluation.predictions)[tested].tolist(), evaluation.classes)[0]
+    predicted = _coded(out_of_fold[tested].tolist(), known)[0]
     p = evaluation.probabilities
     p = None if p is None else p[tested]
     weight = None if sample_weight is None else _weights(sample_weight, len(truth))[tested]
@@ -219,29 +222,31 @@ def _class_predictions_of_folds(evaluation: Any, y: Any, sample_weight: Any) -> 
     return _with_positive_weight(ClassPredictions(name, classes, truth[tested], predicted, p, p, weight, 1, threshold))
 
 
-def name_of(model: Any) -> str:
+def name_of(model: Estimator) -> str:
     """The class of a model, and of the one inside it."""
     wrapped = f" of {type(model.estimator_).__name__}" if has(model, "classes_", "estimator_") else ""
     return type(model).__name__ + wrapped
 
 
-def number_predictions(model: Any, X: Any, y: Any, sample_weight: Any) -> NumberPredictions:
+def number_predictions(model: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> NumberPredictions:
     """The predictions of a fitted regressor for rows."""
     return _numbers(type(model).__name__, y, model.predict(X), sample_weight, model)
 
 
-def _number_predictions_of_folds(evaluation: Any, y: Any, sample_weight: Any) -> NumberPredictions:
+def _number_predictions_of_folds(evaluation: Evaluation, y: Values | None, sample_weight: Weights) -> NumberPredictions:
     """The out-of-fold predictions of an evaluation of a regressor."""
-    _refuse_repeats(evaluation)
+    out_of_fold = _out_of_fold(evaluation)
     tested = np.sort(np.concatenate([test for _, test in evaluation.splits]))
-    same_length(len(y), evaluation.predictions, "the evaluation")
     truth = read_numbers(y, "y")
+    same_length(len(truth), out_of_fold, "the evaluation")
     weight = None if sample_weight is None else _weights(sample_weight, len(truth))[tested]
     name = f"{evaluation.model}, out of fold"
-    return _numbers(name, truth[tested], evaluation.predictions[tested], weight)
+    return _numbers(name, truth[tested], out_of_fold[tested], weight)
 
 
-def _numbers(name: str, y: Any, prediction: Any, sample_weight: Any, model: Any = None) -> NumberPredictions:
+def _numbers(
+    name: str, y: Values | None, prediction: Values, sample_weight: Weights, model: Estimator = None
+) -> NumberPredictions:
     truth, predicted = read_numbers(y, "y"), np.asarray(prediction, dtype=np.float64)
     same_length(len(truth), predicted, "X")
     truth, predicted = truth.reshape(len(truth), -1), predicted.reshape(len(truth), -1)
@@ -253,14 +258,14 @@ def _numbers(name: str, y: Any, prediction: Any, sample_weight: Any, model: Any 
     return NumberPredictions(name, truth, predicted, weight, model)
 
 
-def _weights(values: Any, n: int) -> Floats:
+def _weights(values: Values, n: int) -> Floats:
     weight = read_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight is 0 everywhere: there is nothing to draw.")
     return weight
 
 
-def _coded(y: Any, classes: Any) -> tuple[Ints, list[str]]:
+def _coded(y: Values | None, classes: Values) -> tuple[Ints, list[str]]:
     """The index of the class of each row, and the names of the classes."""
     values, known = one_kind(read_labels(y, "y"), read_labels(classes, "classes_"), "y", "the model")
     return codes(values, known, "y"), labels(np.asarray(classes).tolist())
@@ -282,15 +287,17 @@ def _with_positive_weight(predictions: ClassPredictions) -> ClassPredictions:
     )
 
 
-def _refuse_repeats(evaluation: Any) -> None:
+def _out_of_fold(evaluation: Evaluation) -> Array:
+    """The predictions of an evaluation; refused where rows are tested more than once."""
     if evaluation.predictions is None:
         raise ValueError(
             "This evaluation tests rows more than once, so that it keeps no predictions: use folds without repetition, "
             "such as outer=5."
         )
+    return evaluation.predictions
 
 
-def _threshold(model: Any, predicted: Ints, scores: Floats | None, p: Floats | None, positive: int) -> str:
+def _threshold(model: Estimator, predicted: Ints, scores: Floats | None, p: Floats | None, positive: int) -> str:
     """The threshold of two classes, in words, if the predictions follow one."""
     tuned = getattr(model, "threshold_", None)
     if isinstance(tuned, np.ndarray):

@@ -1,9 +1,8 @@
 """The region of two features that a one-class support vector machine encloses."""
 
-from typing import Any
-
 import numpy as np
 
+from gramian._core.types import Chart, Estimator, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
@@ -19,7 +18,7 @@ PAD = 0.1  # of the window: the edge may lie beyond the rows
 NAMES = ["inside", "outside"]
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to one-class machines of two features."""
     two = has(model, "offset_", "n_features_in_") and model.n_features_in_ == 2
     return two and (data or kept_points(model) is not None)
@@ -28,7 +27,9 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="region", of="rows", order=70, applies=applies, order_with_data=20, target="none")
 
 
-def draw(model: Any, theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """The region, its edge, its support vectors, and the rows, those outside in another colour."""
     points = None if X is None else coordinates(X)
     ends = window(model, points)

@@ -1,10 +1,8 @@
 """Residuals against predictions, with the outliers."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Bools, Floats
+from gramian._core.types import Bools, Chart, Floats
 from gramian.charts.declaration import ChartKind, has, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
@@ -26,7 +24,7 @@ ROWS_PER_PIECE, MAX_PIECES = 40, 12  # of the band
 CHART = ChartKind(name="residuals", of="predictions", order=250, applies=predicts_numbers, order_with_data=30)
 
 
-def draw(predictions: NumberPredictions, theme: Theme) -> Any:
+def draw(predictions: NumberPredictions, theme: Theme) -> Chart:
     """Dots, and the median and quartiles of the residuals of similar predictions; several targets side by side."""
     targets = predictions.truth.shape[1]
     shown = min(targets, MAX_TARGETS)
@@ -83,7 +81,7 @@ def _panel(
     weight: Floats | None,
     theme: Theme,
     width: int,
-) -> tuple[Any, list[str]]:
+) -> tuple[Chart, list[str]]:
     n, all_outliers = len(predicted), bool(0 < outlier.sum() <= MAX_OUTLIERS)
     shown = sample(n, MAX_POINTS, np.flatnonzero(outlier) if all_outliers else None)
     notes = [note + ", all outliers among them" * all_outliers for note in shown_text(len(shown), n)]

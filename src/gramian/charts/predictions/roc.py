@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Floats
 from gramian.charts.declaration import ChartKind
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.text import interval_text, percent, share
@@ -32,7 +32,7 @@ METRIC = RankingMetric(
 )
 
 
-def draw(predictions: ClassPredictions, theme: Theme) -> Any:
+def draw(predictions: ClassPredictions, theme: Theme) -> Chart:
     """The curve with its band and the point of the predictions; of several classes each against the rest."""
     ends = np.array([0.0, 1.0])
     chance = SQUARE.line(ends, ends, color=theme.muted, strokeWidth=1, strokeDash=[4, 4])
@@ -43,7 +43,7 @@ def draw(predictions: ClassPredictions, theme: Theme) -> Any:
     return alt.layer(chance, *layers).properties(**size(), title=title(*heading))
 
 
-def _two_classes(predictions: ClassPredictions, theme: Theme) -> tuple[list[Any], list[str]]:
+def _two_classes(predictions: ClassPredictions, theme: Theme) -> tuple[list[Chart], list[str]]:
     place = predictions.positive
     ranking = predictions.ranking(place)
     curve: Any = ranking.roc_curve(interval=0.95)

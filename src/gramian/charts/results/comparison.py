@@ -1,22 +1,22 @@
 """The difference between two models in each fold, its mean and interval."""
 
-from typing import Any
-
 import numpy as np
 
 from gramian._core.text import without_round_off
+from gramian._core.types import Chart
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import number
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.selection.evaluation.comparison import Comparison
 
 HEIGHT = 110
 MAX_FOLDS = 400
 CHART = ChartKind(name="comparison", of="result", order=0, applies=declared("comparison"))
 
 
-def draw(result: Any, theme: Theme) -> Any:
+def draw(result: Comparison, theme: Theme) -> Chart:
     """A dot for the difference in each fold, and the mean with its interval, about zero."""
     folds = np.asarray(result.folds, dtype=np.float64)[:MAX_FOLDS]
     ends = [value for value in (result.low, result.high) if np.isfinite(value)]
@@ -54,12 +54,12 @@ def draw(result: Any, theme: Theme) -> Any:
     )
 
 
-def _names(result: Any) -> tuple[str, str]:
+def _names(result: Comparison) -> tuple[str, str]:
     a, b = result.names
     return (a, b) if a != b else (f"a ({a})", f"b ({b})")
 
 
-def _finding(result: Any, a: str, b: str) -> str:
+def _finding(result: Comparison, a: str, b: str) -> str:
     if result.better is None:
         return f"No clear difference in {result.metric} between {a} and {b}"
     better, other = (a, b) if result.better == "a" else (b, a)
@@ -67,7 +67,7 @@ def _finding(result: Any, a: str, b: str) -> str:
     return f"{better} is better than {other}: {result.metric} {number(score.mean, 4)} against {number(than.mean, 4)}"
 
 
-def _facts(result: Any, a: str, b: str) -> list[str]:
+def _facts(result: Comparison, a: str, b: str) -> list[str]:
     scale = max(abs(float(result.a.mean)), abs(float(result.b.mean)))
     facts = [f"difference {number(without_round_off(result.difference, scale))}"]
     if np.isfinite(result.low):

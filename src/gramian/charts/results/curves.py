@@ -4,19 +4,21 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Chart
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis, log_axis, vertical_rule
 from gramian.charts.marks.text import labels, number, plain
 from gramian.charts.models.path import LABEL_HEIGHT, spread
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.selection.evaluation.learning import Curves
 
 HEIGHT = 300
 LOG_RATIO = 20.0  # of the largest to the smallest value, from which the axis is logarithmic
 CHART = ChartKind(name="curves", of="result", order=0, applies=declared("curves"))
 
 
-def draw(result: Any, theme: Theme) -> Any:
+def draw(result: Curves, theme: Theme) -> Chart:
     """Means of both with bands of one standard error; a rule at the best value of a parameter."""
     parts = {"training": result.train, "validation": result.validation}
     x, places = _axis(result)
@@ -63,7 +65,7 @@ def draw(result: Any, theme: Theme) -> Any:
     )
 
 
-def _ends(result: Any, vertical: ValueAxis, colours: Any) -> list[Any]:
+def _ends(result: Curves, vertical: ValueAxis, colours: Any) -> list[Chart]:
     """The names of both lines where they end, on the right."""
     last = int(np.asarray(result.values, dtype=np.float64).argmax())
     ends = {"training": float(result.train.mean[last]), "validation": float(result.validation.mean[last])}
@@ -76,16 +78,16 @@ def _ends(result: Any, vertical: ValueAxis, colours: Any) -> list[Any]:
     return [side.encode(x=alt.value(WIDTH + 8), y=vertical.encoding("place"), text="on:N", color=colour)]
 
 
-def _is_numeric(result: Any) -> bool:
+def _is_numeric(result: Curves) -> bool:
     return result.values.dtype.kind in "fiu" and len(np.unique(result.values)) == len(result.values)
 
 
-def _value_texts(result: Any) -> list[str]:
+def _value_texts(result: Curves) -> list[str]:
     values = result.values.tolist()
     return [number(value) if _is_numeric(result) else plain(value) for value in values]
 
 
-def _axis(result: Any) -> tuple[Any, list[Any]]:
+def _axis(result: Curves) -> tuple[Any, list[Any]]:
     name = "training rows" if result.over == "rows" else plain(result.over)
     if not _is_numeric(result):
         values_shown = labels(result.values.tolist())
@@ -102,7 +104,7 @@ def _axis(result: Any) -> tuple[Any, list[Any]]:
     return alt.X("x:Q", scale=scale, axis=linear_axis(name, low, high, grid=False, tickCount=7)), values.tolist()
 
 
-def _finding(result: Any) -> str:
+def _finding(result: Curves) -> str:
     gap = np.asarray(result.gap)
     if result.over != "rows":
         best = _value_texts(result)[result.best]

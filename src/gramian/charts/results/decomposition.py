@@ -1,13 +1,13 @@
 """The decomposition of the expected loss of a model into bias, variance and noise."""
 
-from typing import Any
-
 from gramian._core.text import without_round_off
+from gramian._core.types import Chart, Record
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import number, percent
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.selection.evaluation.decomposition import BiasVariance
 
 STEP = 38
 MEANING = {
@@ -18,12 +18,12 @@ MEANING = {
 CHART = ChartKind(name="decomposition", of="result", order=0, applies=declared("decomposition"))
 
 
-def draw(result: Any, theme: Theme) -> Any:
+def draw(result: BiasVariance, theme: Theme) -> Chart:
     """One bar for each part, and one for their sum."""
     parts = {"bias": float(result.bias), "variance": float(result.variance), "noise": float(result.noise)}
     shown = {("bias²" if key == "bias" and result.loss == "squared" else key): value for key, value in parts.items()}
     total = float(result.total)
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     start = 0.0
     colours = dict(zip(shown, theme.palette, strict=False))
     for name, value in shown.items():
@@ -62,8 +62,8 @@ def draw(result: Any, theme: Theme) -> Any:
     )
 
 
-def _note(result: Any) -> str:
-    if result.variance_unbiased is None:
+def _note(result: BiasVariance) -> str:
+    if result.variance_unbiased is None or result.variance_biased is None:
         return ""
     unbiased, biased = number(result.variance_unbiased), number(result.variance_biased)
     return f"net variance: {unbiased} where the main prediction is correct minus {biased} where it is wrong"

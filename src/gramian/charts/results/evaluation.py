@@ -1,15 +1,16 @@
 """Cross-validated metrics of a model, each with its folds and its interval."""
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Chart, Record
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import labels, number
 from gramian.charts.theme import WIDTH, Theme, rows, title
+from gramian.selection.evaluation.nested import Evaluation, Score
 
 HEIGHT = 48
 MEAN_LEVEL, FOLDS_LEVEL = 0.68, 0.25  # heights of the mean and of the folds
@@ -20,7 +21,7 @@ MAX_CHOICES = 3
 CHART = ChartKind(name="evaluation", of="result", order=0, applies=declared("evaluation"))
 
 
-def draw(result: Any, theme: Theme) -> Any:
+def draw(result: Evaluation, theme: Theme) -> Chart:
     """One row per metric: a dot for each fold, the mean with its interval, and the metric of all predictions pooled."""
     scores = list(result.scores.values())
     shown = scores[:MAX_METRICS]
@@ -34,7 +35,7 @@ def draw(result: Any, theme: Theme) -> Any:
     return whole.properties(title=title(_finding(scores[0], level), facts, "; ".join(notes)))
 
 
-def _panel(score: Any, theme: Theme) -> Any:
+def _panel(score: Score, theme: Theme) -> Chart:
     folds = np.asarray(score.folds, dtype=np.float64)
     folds = folds[np.isfinite(folds)][:MAX_FOLDS]
     values = [score.mean, score.low, score.high, *folds.tolist()]
@@ -77,7 +78,7 @@ def _panel(score: Any, theme: Theme) -> Any:
     return alt.layer(*layers).properties(width=width, height=HEIGHT)
 
 
-def _choices(choices: list[dict[str, Any]]) -> list[str]:
+def _choices(choices: list[Record]) -> list[str]:
     """Parameters chosen in the folds, from the smallest to the largest."""
     ranges = []
     for name in list(dict.fromkeys(name for choice in choices for name in choice))[:MAX_CHOICES]:
@@ -88,7 +89,7 @@ def _choices(choices: list[dict[str, Any]]) -> list[str]:
     return ranges
 
 
-def _finding(score: Any, level: str) -> str:
+def _finding(score: Score, level: str) -> str:
     start = f"Cross-validated {score.name} {number(score.mean, 4)}"
     if not (np.isfinite(score.low) and np.isfinite(score.high)):
         return start

@@ -1,9 +1,8 @@
 """The validation loss over the number of features, with its standard error."""
 
-from typing import Any
-
 import numpy as np
 
+from gramian._core.types import Chart, Estimator
 from gramian.charts.declaration import ChartKind, has
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, vertical_rule
@@ -14,7 +13,7 @@ HEIGHT = 280
 MAX_NAMES = 5
 
 
-def applies(model: Any, data: bool) -> bool:
+def applies(model: Estimator, data: bool) -> bool:
     """Applies to feature selection by cross-validation."""
     return has(model, "path_", "support_") and has(model.path_, "sizes", "mean") and model.path_.mean is not None
 
@@ -22,7 +21,7 @@ def applies(model: Any, data: bool) -> bool:
 CHART = ChartKind(name="selection", of="fit", order=10, applies=applies)
 
 
-def draw(model: Any, theme: Theme) -> Any:
+def draw(model: Estimator, theme: Theme) -> Chart:
     """One dot per number of features with one standard error either side; a rule at the number chosen."""
     path = model.path_
     sizes = np.asarray(path.sizes, dtype=np.float64)
@@ -62,7 +61,7 @@ def draw(model: Any, theme: Theme) -> Any:
     )
 
 
-def _finding(model: Any, chosen: int) -> str:
+def _finding(model: Estimator, chosen: int) -> str:
     support = np.asarray(model.support_, dtype=bool)
     names = labels(feature_names(model))
     kept = np.flatnonzero(support)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Estimator, Floats, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.charts.declaration import has
 from gramian.charts.marks.text import feature_names, labels
@@ -42,7 +42,7 @@ class ObjectiveSurface:
     noise: float | None
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, sample_weight: Any) -> "ObjectiveSurface":
+    def of(cls, model: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> "ObjectiveSurface":
         """The objective of a fitted model over its data."""
         data = _signed(model, X, y, sample_weight)
         if data.d > 2 or (data.d == 1 and not model.fit_intercept):
@@ -118,12 +118,12 @@ class ObjectiveSurface:
         return x * self.scale[0], y * self.scale[1], np.concatenate(lines).reshape(GRID, GRID), len(sampled.rows)
 
 
-def recorder_of(model: Any) -> Recorder | None:
+def recorder_of(model: Estimator) -> Recorder | None:
     """The recorder among the callbacks of a model, if it has one."""
     return next((part for part in getattr(model, "callbacks", ()) or () if isinstance(part, Recorder)), None)
 
 
-def _signed(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+def _signed(model: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> Rows:
     """Rows with the target of the solver: ±1 for two classes, with class weights."""
     if not has(model, "classes_"):
         return scan(X, y, sample_weight=sample_weight)
@@ -138,7 +138,7 @@ def _signed(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     return scan(X, 2.0 * code - 1.0, sample_weight=None if unweighted else weight)
 
 
-def _parts(model: Any) -> tuple[Any, Any]:
+def _parts(model: Estimator) -> tuple[Any, Any]:
     from gramian.models.base.composed import loss_of, penalty_of
 
     if has(model, "_parts"):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Chart, Estimator, Floats, Record, Table, Values, Weights
 from gramian.charts.declaration import has, loss_of
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis, log_axis, step_encoding
@@ -23,7 +23,9 @@ MAX_STROKE, MIN_STROKE = 4.5, 1.5
 MAX_DOTS = 40  # of one path
 
 
-def draw(models: dict[str, Any], theme: Theme, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
+def draw(
+    models: dict[str, Estimator], theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
+) -> Chart:
     """The gaps of all models over their iterations; with their data, beside the paths over the objective."""
     names = labels(models)
     fitted = list(models.values())
@@ -45,7 +47,7 @@ def draw(models: dict[str, Any], theme: Theme, X: Any = None, y: Any = None, sam
     return whole.properties(title=title(_finding(names, gaps), facts, *notes, *note))
 
 
-def _history(name: str, model: Any) -> tuple[Floats, Floats]:
+def _history(name: str, model: Estimator) -> tuple[Floats, Floats]:
     history = model.history_ if has(model, "history_") else None
     if not history:
         raise ValueError(
@@ -55,7 +57,7 @@ def _history(name: str, model: Any) -> tuple[Floats, Floats]:
     return table[:, 0], table[:, 1]
 
 
-def _refuse_different(models: dict[str, Any]) -> None:
+def _refuse_different(models: dict[str, Estimator]) -> None:
     """One problem: the same loss, penalty and alpha."""
     first: tuple[str, dict[str, str]] | None = None
     for name, model in models.items():
@@ -87,9 +89,9 @@ def _colour(names: list[str], theme: Theme) -> dict[str, Any]:
     }
 
 
-def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], theme: Theme, width: int) -> Any:
-    records: list[dict[str, Any]] = []
-    ends: list[dict[str, Any]] = []
+def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], theme: Theme, width: int) -> Chart:
+    records: list[Record] = []
+    ends: list[Record] = []
     for name, (steps, gap) in zip(names, gaps, strict=True):
         kept = _spaced(len(steps))
         records += [
@@ -111,7 +113,7 @@ def _curves(names: list[str], gaps: list[tuple[Floats, Floats]], theme: Theme, w
     return alt.layer(*lines, dots.encode(tooltip=tooltip)).properties(width=width, height=HEIGHT)
 
 
-def _lines(records: list[dict[str, Any]], names: list[str], **encoding: Any) -> list[Any]:
+def _lines(records: list[Record], names: list[str], **encoding: Any) -> list[Chart]:
     """A line for each solver, later ones thinner, so that coinciding lines are visible."""
     widths = np.linspace(MAX_STROKE, MIN_STROKE, len(names)) if len(names) > 1 else [2.0]
     lines = []
@@ -123,7 +125,7 @@ def _lines(records: list[dict[str, Any]], names: list[str], **encoding: Any) -> 
     return lines
 
 
-def _spaced(n: int) -> Any:
+def _spaced(n: int) -> Chart:
     """Indices of at most MAX_POINTS of n steps, the early ones denser."""
     if n <= MAX_POINTS:
         return np.arange(n)
@@ -131,8 +133,8 @@ def _spaced(n: int) -> Any:
 
 
 def _paths(
-    names: list[str], models: list[Any], X: Any, y: Any, sample_weight: Any, theme: Theme
-) -> tuple[Any, list[str]]:
+    names: list[str], models: list[Estimator], X: Table, y: Values | None, sample_weight: Weights, theme: Theme
+) -> tuple[Chart, list[str]]:
     surface = ObjectiveSurface.of(models[0], X, y, sample_weight)
     start, value = surface.start()
     paths = []
@@ -162,7 +164,7 @@ def _paths(
         axis=linear_axis(surface.names[1], float(gy[0]), float(gy[-1]), grid=False, tickCount=5, minExtent=LEFT),
     )
     layers = [_levels(gx, gy, Z, x, up, theme)]
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     for name, path in zip(names, paths, strict=True):
         points = path * surface.scale
         kept = _spaced(len(points))
@@ -190,7 +192,7 @@ def _intercept_note(surface: ObjectiveSurface) -> str:
     return " at the optimal intercept" if surface.rows.shape[1] == 3 else ""
 
 
-def _levels(gx: Floats, gy: Floats, Z: Floats, x: Any, y: Any, theme: Theme) -> Any:
+def _levels(gx: Floats, gy: Floats, Z: Floats, x: Chart, y: Chart, theme: Theme) -> Chart:
     """Contours at levels that are denser towards the minimum."""
     finite = Z[np.isfinite(Z)]
     low, high = float(finite.min()), float(np.quantile(finite, 0.98))
@@ -230,7 +232,7 @@ def _finding(names: list[str], gaps: list[tuple[Floats, Floats]]) -> str:
     return f"{start}, {slowest} in {iterations[slowest]:,}"
 
 
-def _problem(model: Any) -> str:
+def _problem(model: Estimator) -> str:
     facts = [type(model).__name__]
     loss = loss_of(model)
     facts += [f"loss {type(loss).__name__}"] if loss is not None else []

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, bdtrik
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Values, Weights
 from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.base import Statistic
 from gramian.metrics.statistics.intervals import Interval, Measured, upper_tail
@@ -39,7 +39,7 @@ class AbsoluteErrors(Statistic):
     weights: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, y: Any, prediction: Any, sample_weight: Any = None) -> "AbsoluteErrors":
+    def of(cls, y: Values, prediction: Values, sample_weight: Weights = None) -> "AbsoluteErrors":
         """The errors of some rows: y and prediction (n,) or (n, t)."""
         truth, predicted, weight = read_pair(y, prediction, sample_weight)
         with np.errstate(over="ignore"):
@@ -75,7 +75,7 @@ class AbsoluteErrors(Statistic):
     def __repr__(self) -> str:
         return f"<AbsoluteErrors: {self._mass:g} rows, {self.t} target{'s' * (self.t != 1)}>"
 
-    def median(self, *, interval: Any = None) -> Measured:
+    def median(self, *, interval: float | None = None) -> Measured:
         """The median, the mean over the targets; with `interval` between two order statistics."""
         self._refuse_nothing()
         columns = list(zip(self.errors, self.weights, strict=True))

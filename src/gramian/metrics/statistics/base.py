@@ -1,7 +1,7 @@
 """What every statistic behind a metric is: a value that can be added to another of its kind."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Self
 
 
 class Statistic(ABC):
@@ -32,7 +32,7 @@ class Statistic(ABC):
             return self
         return other if self._mass == 0 else self._merged(other)
 
-    def __radd__(self, other: Any) -> Self:
+    def __radd__(self, other: object) -> Self:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _refuse_nothing(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Label, Values, Weights
 from gramian.metrics.classes import alone, codes, distinct, like, shown, totals
 from gramian.metrics.input import one_kind, read_labels, read_weights, same_length
 from gramian.metrics.statistics.base import Statistic
@@ -66,7 +66,9 @@ class Confusion(Statistic):
     counted: bool
 
     @classmethod
-    def of(cls, y: Any, prediction: Any, sample_weight: Any = None, *, labels: Any = None) -> "Confusion":
+    def of(
+        cls, y: Values, prediction: Values, sample_weight: Weights = None, *, labels: Values | None = None
+    ) -> "Confusion":
         """The confusion of some rows: true labels, predicted labels, weights, and optionally the classes in order."""
         truth, decided = read_labels(y, "y"), read_labels(prediction, "prediction")
         same_length(len(truth), decided, "prediction")
@@ -114,7 +116,7 @@ class Confusion(Statistic):
     def __repr__(self) -> str:
         return f"<Confusion: {self._mass:g} rows, classes {shown(self.labels)}>"
 
-    def confusion(self, *, interval: Any = None) -> Any:
+    def confusion(self, *, interval: float | None = None) -> Any:
         """The table, or with `interval` Wilson's bounds of each cell's share of its row, times the row's total."""
         self._refuse_nothing()
         if interval is None:
@@ -124,7 +126,7 @@ class Confusion(Statistic):
         low, high = wilson(table, rows, interval)
         return Interval(self.matrix, low * rows, high * rows)
 
-    def accuracy(self, *, interval: Any = None) -> Measured:
+    def accuracy(self, *, interval: float | None = None) -> Measured:
         """Share of the rows predicted correctly."""
         self._refuse_nothing()
         right, total = float(self.weight[self.truth == self.decided].sum()), self._mass
@@ -134,7 +136,7 @@ class Confusion(Statistic):
         low, high = wilson(right, total, interval)
         return Interval(value, float(low), float(high))
 
-    def zero_one(self, *, interval: Any = None) -> Measured:
+    def zero_one(self, *, interval: float | None = None) -> Measured:
         """Share of the rows predicted incorrectly."""
         accuracy: Any = self.accuracy(interval=interval)
         return (
@@ -143,14 +145,14 @@ class Confusion(Statistic):
             else Interval(1.0 - accuracy.value, 1.0 - accuracy.high, 1.0 - accuracy.low)
         )
 
-    def balanced_accuracy(self, *, interval: Any = None) -> Measured:
+    def balanced_accuracy(self, *, interval: float | None = None) -> Measured:
         """Mean recall of the classes that occur in y."""
         self._refuse_nothing()
         counts = self._counts()
         occurs = counts[1] > 0
         return self._mean_share("recall", counts, occurs / occurs.sum(), interval)
 
-    def matthews(self, *, interval: Any = None) -> Measured:
+    def matthews(self, *, interval: float | None = None) -> Measured:
         """Matthews correlation coefficient; its interval by the delta method on Fisher's z scale."""
         self._refuse_nothing()
         counts, total = self._counts(), self._mass
@@ -171,23 +173,27 @@ class Confusion(Statistic):
         low, high = bounded(0.5 + 0.5 * value, 0.25 * variance, total, interval)
         return Interval(value, min(2.0 * low - 1.0, value), max(2.0 * high - 1.0, value))
 
-    def precision(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+    def precision(
+        self, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+    ) -> Any:
         """Share of the rows predicted as a class that are of it."""
         return self._share("precision", positive, average, interval)
 
-    def recall(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+    def recall(
+        self, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None
+    ) -> Any:
         """Share of the rows of a class that are predicted as it."""
         return self._share("recall", positive, average, interval)
 
-    def f1(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+    def f1(self, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None) -> Any:
         """Harmonic mean of precision and recall."""
         return self._share("f1", positive, average, interval)
 
-    def fpr(self, *, positive: Any = None, average: Any = "auto", interval: Any = None) -> Any:
+    def fpr(self, *, positive: Label | None = None, average: str | None = "auto", interval: float | None = None) -> Any:
         """Share of the rows of other classes that are predicted as a class."""
         return self._share("fpr", positive, average, interval)
 
-    def _share(self, name: str, positive: Any, average: Any, interval: Any) -> Any:
+    def _share(self, name: str, positive: Label | None, average: str | None, interval: float | None) -> Any:
         self._refuse_nothing()
         if average not in AVERAGES:
             raise ValueError(f'average is {average!r}; it must be "auto", None, "macro", "micro" or "weighted".')
@@ -218,7 +224,7 @@ class Confusion(Statistic):
             ]
         )
 
-    def _place(self, positive: Any) -> int | None:
+    def _place(self, positive: Label | None) -> int | None:
         """The place of the positive class; None if it does not occur and only one class does."""
         known = self.labels.tolist()
         if positive is None:
@@ -230,7 +236,7 @@ class Confusion(Statistic):
             raise ValueError(f"positive={positive!r} is not a class; the classes are {shown(self.labels)}.")
         return None
 
-    def _micro(self, name: str, counts: Floats, interval: Any) -> Measured:
+    def _micro(self, name: str, counts: Floats, interval: float | None) -> Measured:
         """Over all classes at once: the accuracy, and for the false positives the errors among k − 1 chances each."""
         top, bottom = (np.asarray(part) @ counts.sum(axis=1) for part in SHARES[name])
         value = min(float(share(top, bottom)), 1.0)
@@ -242,7 +248,7 @@ class Confusion(Statistic):
         return Interval(value, min(float(low) / chances, value), max(float(high) / chances, value))
 
     def _mean_share(
-        self, name: str, counts: Floats, part: Floats, interval: Any, *, weighted: bool = False
+        self, name: str, counts: Floats, part: Floats, interval: float | None, *, weighted: bool = False
     ) -> Measured:
         """Mean over the classes, `part` being their weights; its variance by the delta method over the cells.
 
@@ -302,7 +308,7 @@ def matthews_of_counts(hits: Floats, actual: Floats, predicted: Floats, positive
     return np.clip(share(above, below), -1.0, 1.0)
 
 
-def _per_class(name: str, counts: Floats, interval: Any) -> Any:
+def _per_class(name: str, counts: Floats, interval: float | None) -> Any:
     """The share of each class, with Wilson's interval; F1 = 2J / (1 + J), J the share of hits among hits and errors."""
     above, below = (np.asarray(weights) @ counts for weights in SHARES[name])
     values = np.minimum(share(above, below), 1.0)

@@ -1,12 +1,11 @@
 """`Explained`: the sums behind R² and the root mean squared error, with those that their intervals need."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gramian._core.numerics.float_range import magnitude
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Values, Weights
 from gramian.metrics.input import read_pair
 from gramian.metrics.statistics.base import Statistic
 from gramian.metrics.statistics.intervals import Interval, Measured, t_quantile
@@ -54,7 +53,7 @@ class Explained(Statistic):
     cross: Floats | None
 
     @classmethod
-    def of(cls, y: Any, prediction: Any, sample_weight: Any = None, *, variances: bool = True) -> "Explained":
+    def of(cls, y: Values, prediction: Values, sample_weight: Weights = None, *, variances: bool = True) -> "Explained":
         """The sums of some rows: y and prediction (n,) or (n, t); without `variances` only what R² itself needs."""
         truth, predicted, weight = read_pair(y, prediction, sample_weight)
         t, mass = truth.shape[1], float(weight.sum())
@@ -144,7 +143,7 @@ class Explained(Statistic):
     def __repr__(self) -> str:
         return f"<Explained: {self.weight:g} rows, {self.t} target{'s' * (self.t != 1)}>"
 
-    def r2(self, *, interval: Any = None) -> Measured:
+    def r2(self, *, interval: float | None = None) -> Measured:
         """1 − Σw e² / Σw (y − ȳ)², the mean over the targets; 1 or 0 for a target that does not vary."""
         self._refuse_nothing()
         t, varies = self.t, self.total > 0
@@ -170,7 +169,7 @@ class Explained(Statistic):
             factor = np.exp(quantile * np.sqrt(variance) / loss)
             return Interval(1.0 - loss, float(1.0 - loss * factor), float(1.0 - loss / factor))
 
-    def rmse(self, *, interval: Any = None) -> Measured:
+    def rmse(self, *, interval: float | None = None) -> Measured:
         """√(Σw e² / Σw), the mean over the targets; its interval by the delta method on the log scale."""
         self._refuse_nothing()
         t, root = self.t, np.sqrt(self.mean[2 * self.t :])

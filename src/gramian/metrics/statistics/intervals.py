@@ -1,12 +1,13 @@
 """Confidence intervals: of shares, of means, and of numbers between 0 and 1 whose variance is known."""
 
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_number
 
 
 class Interval(NamedTuple):
@@ -26,25 +27,25 @@ class Interval(NamedTuple):
 Measured = float | Interval
 
 
-def upper_tail(level: Any) -> float:
+def upper_tail(level: object) -> float:
     """The probability below the upper end of a two-sided interval of this level."""
-    if isinstance(level, bool) or not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+    if not is_number(level) or not 0.0 < float(level) < 1.0:
         raise ValueError(f"interval is {level!r}; it must be a confidence level between 0 and 1, such as 0.95.")
     return 0.5 + 0.5 * float(level)
 
 
-def normal_quantile(level: Any) -> float:
+def normal_quantile(level: float) -> float:
     """z with P(|N(0, 1)| ≤ z) = level."""
     return float(ndtri(upper_tail(level)))
 
 
-def t_quantile(level: Any, weight: float) -> float:
+def t_quantile(level: float, weight: float) -> float:
     """t with P(|T| ≤ t) = level at Σw − 1 degrees of freedom; infinite where one row tells nothing of the spread."""
     tail = upper_tail(level)
     return float(stdtrit(weight - 1.0, tail)) if weight > 1.0 else np.inf
 
 
-def wilson(hits: Any, count: Any, level: Any) -> tuple[Floats, Floats]:
+def wilson(hits: ArrayLike, count: ArrayLike, level: float) -> tuple[Floats, Floats]:
     """Wilson's score interval of the share hits / count; from 0 to 1 where the count is 0.
 
     >>> low, high = wilson(8.0, 10.0, 0.95)
@@ -59,13 +60,13 @@ def wilson(hits: Any, count: Any, level: Any) -> tuple[Floats, Floats]:
     return np.clip(centre - half, 0.0, value), np.clip(centre + half, value, 1.0)
 
 
-def share(hits: Any, count: Any) -> Floats:
+def share(hits: ArrayLike, count: ArrayLike) -> Floats:
     """hits / count, and 0 where the count is 0."""
     hits, count = np.asarray(hits, dtype=np.float64), np.asarray(count, dtype=np.float64)
     return np.divide(hits, count, out=np.zeros(np.broadcast(hits, count).shape), where=count > 0)
 
 
-def bounded(value: float, variance: float, count: float, level: Any) -> tuple[float, float]:
+def bounded(value: float, variance: float, count: float, level: float) -> tuple[float, float]:
     """Interval of a number between 0 and 1 by the normal distribution of its logit.
 
     A variance of zero (nothing, or everything, went wrong) tells nothing: then Wilson's, as of a share of `count`.
@@ -79,7 +80,7 @@ def bounded(value: float, variance: float, count: float, level: Any) -> tuple[fl
     return min(float(low), value), max(float(high), value)
 
 
-def of_mean(mean: float, spread: float, weight: float, level: Any) -> tuple[float, float]:
+def of_mean(mean: float, spread: float, weight: float, level: float) -> tuple[float, float]:
     """Student's interval of a mean; `spread` is the root of the centred sum of squares."""
     t = t_quantile(level, weight)
     if not np.isfinite(t):

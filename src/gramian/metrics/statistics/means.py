@@ -79,7 +79,7 @@ class MeanLoss(Statistic):
     def __repr__(self) -> str:
         return f"<MeanLoss: {self.loss} {self.value:g} over {self.weight:g} rows>"
 
-    def mean(self, *, interval: Any = None) -> Measured:
+    def mean(self, *, interval: float | None = None) -> Measured:
         """The mean, or with `interval` Student's interval around it, within the losses that are possible."""
         self._refuse_nothing()
         if interval is None:

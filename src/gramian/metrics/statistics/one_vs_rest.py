@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Floats, Values, Weights
 from gramian.metrics.classes import agreed, codes, columns_for, scored, shown, totals
 from gramian.metrics.statistics.base import Statistic
 from gramian.metrics.statistics.intervals import Interval, Measured, bounded
@@ -52,7 +52,7 @@ class OneVsRest(Statistic):
     weight: Floats
 
     @classmethod
-    def of(cls, y: Any, scores: Any, sample_weight: Any = None, *, labels: Any = None) -> "OneVsRest":
+    def of(cls, y: Values, scores: Any, sample_weight: Weights = None, *, labels: Values | None = None) -> "OneVsRest":
         """Rows with scores (n, k), one column per class; `labels` in the order of the columns, else those of y."""
         truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim != 2:
@@ -77,15 +77,15 @@ class OneVsRest(Statistic):
     def __repr__(self) -> str:
         return f"<OneVsRest: {self._mass:g} rows, classes {shown(np.array(self.labels, dtype=object))}>"
 
-    def roc_auc(self, *, interval: Any = None) -> Measured:
+    def roc_auc(self, *, interval: float | None = None) -> Measured:
         """Mean over the classes of the area under the ROC curve of each against the rest."""
         return self._macro(_auc_influence, "roc_auc", interval)
 
-    def average_precision(self, *, interval: Any = None) -> Measured:
+    def average_precision(self, *, interval: float | None = None) -> Measured:
         """Mean over the classes of the average precision of each against the rest."""
         return self._macro(precision_influence, "average_precision", interval)
 
-    def _macro(self, measure: Influence, name: str, interval: Any) -> Measured:
+    def _macro(self, measure: Influence, name: str, interval: float | None) -> Measured:
         """Mean over the classes; its variance is that of the mean of the rows' influences on each."""
         self._refuse_nothing()
         total, k = self._mass, len(self.labels)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Label, Values, Weights
 from gramian.metrics.classes import agreed, codes, columns_for, like, positive_for, scored
 from gramian.metrics.statistics.base import Statistic
 from gramian.metrics.statistics.intervals import Interval, Measured, bounded, share, wilson
@@ -84,7 +84,13 @@ class Ranking(Statistic):
 
     @classmethod
     def of(
-        cls, y: Any, scores: Any, sample_weight: Any = None, *, positive: Any = None, labels: Any = None
+        cls,
+        y: Values,
+        scores: Any,
+        sample_weight: Weights = None,
+        *,
+        positive: Label | None = None,
+        labels: Values | None = None,
     ) -> "Ranking":
         """The ranking of some rows by scores (n,), or by one column of scores (n, k).
 
@@ -135,7 +141,7 @@ class Ranking(Statistic):
         if not self.others.any():
             raise ValueError(f"{name} is undefined: y has only one class, every row is of class {self.positive!r}.")
 
-    def roc_auc(self, *, interval: Any = None) -> Measured:
+    def roc_auc(self, *, interval: float | None = None) -> Measured:
         """Area under the ROC curve; DeLong's variance on the logit scale."""
         self._refuse_one_class("roc_auc")
         above, below = placements(self.hits, self.others)
@@ -149,7 +155,7 @@ class Ranking(Statistic):
             variance += float(self.others @ (below - value) ** 2) / negatives / (negatives - 1.0)
         return Interval(value, *bounded(value, variance, fewer, interval))
 
-    def average_precision(self, *, interval: Any = None) -> Measured:
+    def average_precision(self, *, interval: float | None = None) -> Measured:
         """Mean of the precision at the score of each positive row; variance by its influence function."""
         self._refuse_no_hits("average_precision")
         value, of_hits, of_others = precision_influence(self.hits, self.others)
@@ -160,14 +166,14 @@ class Ranking(Statistic):
             variance = float(self.hits @ of_hits**2 + self.others @ of_others**2) / (1.0 - 1.0 / self._mass)
         return Interval(value, *bounded(value, variance, positives, interval))
 
-    def roc_curve(self, *, interval: Any = None) -> RocCurve | RocBand:
+    def roc_curve(self, *, interval: float | None = None) -> RocCurve | RocBand:
         """Rates at every threshold, from none predicted positive to all; Wilson's band of the true positives."""
         self._refuse_one_class("roc_curve")
         hits, others = (np.append(0.0, np.cumsum(part[::-1])) for part in (self.hits, self.others))
         curve = RocCurve(others / others[-1], hits / hits[-1], np.append(np.inf, self.scores[::-1]))
         return curve if interval is None else RocBand(*curve, *wilson(hits, hits[-1], interval))
 
-    def pr_curve(self, *, interval: Any = None) -> PrCurve | PrBand:
+    def pr_curve(self, *, interval: float | None = None) -> PrCurve | PrBand:
         """Precision and recall at every threshold, from all predicted positive to none; Wilson's band of precision."""
         self._refuse_no_hits("pr_curve")
         hits, others = (np.cumsum(part[::-1])[::-1] for part in (self.hits, self.others))

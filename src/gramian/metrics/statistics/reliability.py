@@ -29,7 +29,9 @@ class Calibration(NamedTuple):
         return float(self.count @ np.abs(self.observed - self.predicted) / self.count.sum())
 
 
-def calibrated(ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: Any = None) -> Calibration:
+def calibrated(
+    ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: float | None = None
+) -> Calibration:
     """The calibration of a ranking by probabilities."""
     ranking._refuse_nothing()
     if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix
 from gramian.kernels.base import Kernel
 from gramian.kernels.named import kernel_of
 from gramian.rows import parallel_map, thread_count
@@ -108,7 +108,7 @@ def of_matrix(K: Any, weight: Floats, *, symmetric: bool = False) -> Graph:
     return Graph(K, weight)
 
 
-def of_neighbors(X: Any, count: int) -> Graph:
+def of_neighbors(X: Matrix, count: int) -> Graph:
     """Each row joined to its nearest: affinity 1 where both are among the nearest of each other, ½ where one is."""
     n = X.shape[0]
     index = nearest(X, X, count + 1)[1]
@@ -119,7 +119,7 @@ def of_neighbors(X: Any, count: int) -> Graph:
     return Graph((A + A.T).tocsr(), np.ones(n))
 
 
-def nearest(X: Any, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:
+def nearest(X: Matrix, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:
     """Distances and numbers (m, count) of the rows of X that are nearest to those of Q, growing."""
     unit = power_of_two(
         max(float(np.abs(each.data if sp.issparse(each) else each).max(initial=0.0)) for each in (X, Q))
@@ -139,7 +139,7 @@ def nearest(X: Any, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floa
     return distance, index
 
 
-def affinity_kernel(kernel_or_name: Any, X: Any, weight: Floats | None = None) -> Kernel:
+def affinity_kernel(kernel_or_name: Any, X: Matrix, weight: Floats | None = None) -> Kernel:
     """The kernel of an affinity; one by name has the median distance to the tenth neighbour as its length scale.
 
     Neighbours are distinct rows, and the median is over the weights: repeated rows do what a weight does.

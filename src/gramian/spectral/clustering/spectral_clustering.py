@@ -16,7 +16,7 @@ from gramian._core.fitted.outliers import Outlying
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Tags, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
@@ -107,7 +107,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     True
     """
 
-    n_clusters: Any = 8
+    n_clusters: int | str = 8
     _: KW_ONLY
     kernel: Any = "rbf"
     neighbors: int | None = None
@@ -116,7 +116,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     n_init: int = 3
     tol: float = 1e-6
     keep_affinity: bool = False
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
     labels_: Ints = field(init=False)
@@ -136,7 +136,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     @single_threaded_blas()
     @timed
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SpectralClustering":
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "SpectralClustering":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k = self._check()
         points, weight = self._read(X, sample_weight)
@@ -194,7 +194,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             self._scores[rest] = self._scored(subset(points, rest))
         return self
 
-    def _new_points(self, X: Any) -> Any:
+    def _new_points(self, X: Matrix) -> Any:
         """New rows of numbers with the columns of the fit, or other points as they are."""
         return finite_numbers(new_rows(self, X)) if hasattr(self, "n_features_in_") else X
 
@@ -231,7 +231,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             return None
         return validation.whole("n_clusters", self.n_clusters, low=1)
 
-    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None]:
+    def _read(self, X: Any, sample_weight: Weights) -> tuple[Any, Floats | None]:
         """Rows of numbers (an array or CSR) or other points, and their weights."""
         if isinstance(X, Rows) or self.neighbors is not None or is_table(X):
             rows = fit_rows(self, X, sample_weight)
@@ -300,7 +300,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.solver_ = SolverInfo("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
         return values, U[:, : problem.number(values) if k is None else k], None
 
-    def _joined(self, components: Ints, k: int, X: Any) -> Ints:
+    def _joined(self, components: Ints, k: int, X: Matrix) -> Ints:
         """Components from the heaviest: those beyond k join the nearest, or without distances the first."""
         labels = np.where(components < k, components, 0)
         if self.neighbors is not None:
@@ -348,7 +348,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             self._fit_points = points if len(points) == len(self.embedded_rows_) else points[self.embedded_rows_]
 
     @single_threaded_blas()
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Table) -> Ints:
         """The cluster (n,) of each row, by Nyström's extension of the eigenvectors; rows of the fit keep theirs.
 
         With `kernel=Precomputed()` rows of X are affinities to the rows of the fit.
@@ -362,7 +362,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         return labels
 
     @single_threaded_blas()
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """The mean affinity of each row to the rows of the fit; with `neighbors`, −1 times the distance from the
         farthest of them. A row of the fit has no affinity to itself, and is no neighbour of its own."""
         check_is_fitted(self)
@@ -425,7 +425,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         facts: dict[str, Any] = {"affinity": graph, f"{self.cut}_cut": self.cut_value_, "bound": self.bound_}
         return Summary(type(self).__name__, table, facts, [str(self.certificate_)])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.neighbors is None and is_matrix(self.kernel)

@@ -1,14 +1,12 @@
 """How much rows are neighbours: Gaussian similarities whose width gives each row the same number of them."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.small_tables import is_small
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats, Matrix
 from gramian.rows import parallel_map
 from gramian.spectral.embedding.classical import power_of_two
 
@@ -17,7 +15,7 @@ PANEL = 256
 STEPS = 200
 
 
-def affinities(X: Any, perplexity: float) -> sp.csr_matrix:
+def affinities(X: Matrix, perplexity: float) -> sp.csr_matrix:
     """Symmetric P (n, n) with Σ P = 1: p_ij = (p_{j|i} + p_{i|j}) / 2n among the 3 × perplexity nearest rows."""
     n = X.shape[0]
     k = min(n - 1, int(REACH * perplexity) + 1)
@@ -63,7 +61,7 @@ def calibrated(squares: Floats, wanted: float) -> Floats:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _calibrate(squares: Any, wanted: float, first: int, last: int) -> None:  # pragma: no cover - compiled
+def _calibrate(squares: Array, wanted: float, first: int, last: int) -> None:  # pragma: no cover - compiled
     """Squared distances of each row → probabilities exp(−b d²) / Σ of entropy `wanted`, in place.
 
     Newton's method on log b within a bracket. The entropy of equal distances does not depend on b: they stay equal.

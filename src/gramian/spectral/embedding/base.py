@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Table, Tags, Values, Weights
 from gramian.features.base import read
 from gramian.rows import Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -23,7 +23,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
     certificate_: Certificate
     solver_: SolverInfo
 
-    def _read(self, X: Any, *, fitting: bool, sample_weight: Any = None) -> tuple[Any, Floats | None]:
+    def _read(self, X: Table, *, fitting: bool, sample_weight: Weights = None) -> tuple[Any, Floats | None]:
         """Rows as a float64 array or CSR matrix, all finite, and their weights."""
         rows: Rows = read(self, X, fitting=fitting, sample_weight=sample_weight)
         block = rows.collect()
@@ -36,7 +36,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
             return values, block.weight
         return np.ascontiguousarray(values, dtype=np.float64), block.weight
 
-    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+    def fit_transform(self, X: Table, y: Values | None = None) -> Floats:
         """Fit, and return the coordinates of the rows: `embedding_`."""
         return self.fit(X).embedding_
 
@@ -56,7 +56,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

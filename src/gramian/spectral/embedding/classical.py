@@ -1,12 +1,11 @@
 """Principal coordinates: places whose inner products are nearest to those that distances or rows have."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
 from gramian.solvers.eigen import eigen, matrix_times
@@ -46,13 +45,13 @@ class Coordinates:
     map: Floats
     size: float | None = None
 
-    def new(self, X: Any) -> Floats:
+    def new(self, X: Matrix) -> Floats:
         """Places of new rows, or of things with distances X to the rows of the fit."""
         X = X if self.size is None else -0.5 * (X / self.size) ** 2
         return np.asarray(X @ self.map) - self.middle @ self.map
 
 
-def of_rows(X: Any, weight: Floats | None, r: int) -> Coordinates:
+def of_rows(X: Matrix, weight: Floats | None, r: int) -> Coordinates:
     """From the rows themselves: their inner products about the mean are known without their distances."""
     n, d = X.shape
     w = weights_or_ones(weight, n)

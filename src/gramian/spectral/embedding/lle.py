@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Table, Values
 from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -76,7 +76,7 @@ class LLE(Embedding):
     regularization: float = 1e-3
 
     @single_threaded_blas()
-    def fit(self, X: Any, y: Any = None) -> "LLE":
+    def fit(self, X: Table, y: Values | None = None) -> "LLE":
         """Embed the rows of X; y is ignored, as pipelines give it."""
         k = whole("n_neighbors", self.n_neighbors, low=1)
         r = whole("n_components", self.n_components, low=1)
@@ -119,7 +119,7 @@ class LLE(Embedding):
         self._warn(residual)
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Table) -> Floats:
         """Coordinates of new rows, the same weighted means of their neighbours; a training row keeps its own."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)

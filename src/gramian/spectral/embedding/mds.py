@@ -13,7 +13,7 @@ from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import legacy_generator_from
-from gramian._core.types import Floats
+from gramian._core.types import Floats, RandomState, Table, Tags, Values, Weights
 from gramian._core.validation import choice, number, whole
 from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
@@ -103,11 +103,11 @@ class MDS(Embedding):
     n_init: int = 1
     max_iter: int = 1000
     tol: float = 1e-6
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
     @timed
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "MDS":
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "MDS":
         """Place the rows of X, or the things whose dissimilarities X are; y is ignored, as pipelines give it."""
         r = whole("n_components", self.n_components, low=1)
         method = choice("method", self.method, METHODS)
@@ -130,7 +130,7 @@ class MDS(Embedding):
                 return self._fit_classical(values, row_weight, r, kind)
             return self._fit_smacof(values, row_weight, r, steps, tol, kind)
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Table) -> Floats:
         """Places of new rows, or of things with dissimilarities X (m, n) to those of the fit."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)
@@ -145,7 +145,7 @@ class MDS(Embedding):
             delta = values if kind == "precomputed" else _between(values, self._rows)
             return size * placed(self.embedding_[self._used] / size, self._weight, delta[:, self._used])
 
-    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Floats:
+    def fit_transform(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Floats:
         """Fit, and give the places of the rows: `embedding_`."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
@@ -264,7 +264,7 @@ class MDS(Embedding):
     def _facts(self) -> dict[str, Any]:
         return {"stress": self.stress_, "relative_stress": self.relative_stress_}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.dissimilarity == "precomputed"
         tags.input_tags.sparse = self.dissimilarity != "precomputed"

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from gramian._core import deadline
 from gramian._core.numerics.compiled import njit
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats
 from gramian.rows import parallel_map
 
 PANEL = 128
@@ -171,7 +171,7 @@ def _relative(part: Floats, whole: Floats) -> float:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 def _panel(
-    Y: Any, delta: Any, weight: Any, first: int, last: int, pull: Any, stress: Any
+    Y: Array, delta: Array, weight: Array, first: int, last: int, pull: Array, stress: Array
 ) -> None:  # pragma: no cover - compiled
     """Rows first … last − 1 of B(Y) Y, and what each adds to twice the stress; Y is (r, n)."""
     r, n = Y.shape

@@ -14,7 +14,7 @@ from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import legacy_generator_from
-from gramian._core.types import Floats
+from gramian._core.types import Floats, RandomState, Table, Values
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -103,13 +103,13 @@ class TSNE(Embedding):
     tol: float = 1e-4
     init: Any = "pca"
     engine: str = "auto"
-    random_state: Any = None
+    random_state: RandomState = None
     time: float | None = None
 
     axes_have_units: ClassVar[bool] = False
 
     @timed
-    def fit(self, X: Any, y: Any = None) -> "TSNE":
+    def fit(self, X: Table, y: Values | None = None) -> "TSNE":
         """Lay out the rows of X; y is ignored, as pipelines give it."""
         r = whole("n_components", self.n_components, low=1)
         perplexity = number("perplexity", self.perplexity, low=0.0, open_low=True)
@@ -148,7 +148,7 @@ class TSNE(Embedding):
         run(values, start, perplexity, exaggeration, rate, steps, tol)
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: Table) -> Floats:
         """Places of new rows among those of the fit; with engine "opentsne" alone."""
         check_is_fitted(self)
         values, _ = self._read(X, fitting=False)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.numerics.compiled import njit
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Array, Floats, Ints
 from gramian.rows import parallel_map
 
 PANEL = 512
@@ -89,7 +89,7 @@ class Forces:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
 def _flat(
-    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any
+    Y: Array, begins: Array, index: Array, p: Array, first: int, last: int, pull: Array, push: Array
 ) -> float:  # pragma: no cover - compiled
     """Rows first … last − 1 of a map of two dimensions, Y and push (2, n); pairs with earlier rows are those rows'.
 
@@ -131,7 +131,7 @@ def _flat(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
 def _deep(
-    Y: Any, begins: Any, index: Any, p: Any, first: int, last: int, pull: Any, push: Any
+    Y: Array, begins: Array, index: Array, p: Array, first: int, last: int, pull: Array, push: Array
 ) -> float:  # pragma: no cover - compiled
     """The same in any number of dimensions, Y and push (r, n): each row with all others, half the sum counts."""
     r, n = Y.shape

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import MAX_SEED, generator_from
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix, RandomState, Table, Weights
 from gramian._core.validation import number, whole
 from gramian.rows import Rows, scan
 from gramian.spectral.null.noise import noise_of
@@ -164,12 +164,12 @@ def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> Spec
 
 
 def spectrum_test(
-    X: Any,
+    X: Table,
     *,
-    sample_weight: Any = None,
+    sample_weight: Weights = None,
     level: float = 0.05,
     scrambles: int = 10,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> SpectrumTest:
     """Which directions of a table are more than noise, and which could have been seen.
 
@@ -239,7 +239,7 @@ def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:
         return np.asarray(np.ldexp(values, 2 * axes.exponent))
 
 
-def scrambled(X: Any, rng: np.random.Generator) -> Any:
+def scrambled(X: Matrix, rng: np.random.Generator) -> Any:
     """The table with every column in an order of its own."""
     if not sp.issparse(X):
         return np.asarray(rng.permuted(X, axis=0))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Ints
+from gramian._core.types import Estimator, Ints, Table, Weights
 from gramian._core.validation import is_integer
 from gramian.features.base import read
 from gramian.kernels.points import vectors
@@ -47,7 +47,7 @@ class RequestedComponents:
         )
 
 
-def sums_or_rows(estimator: Any, X: Any, sample_weight: Any) -> Rows | Moments | Triangle:
+def sums_or_rows(estimator: Estimator, X: Table, sample_weight: Weights) -> Rows | Moments | Triangle:
     """Rows of X, or the sums that X is; the estimator remembers the columns."""
     if isinstance(X, Moments | Triangle):
         if sample_weight is not None:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from gramian._core.random import MAX_SEED, generator_from
-from gramian._core.types import Bools, Floats
+from gramian._core.types import Bools, Estimator, Floats, Matrix, Table, Weights
 from gramian._core.validation import whole
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
@@ -63,7 +63,7 @@ class KernelAxes:
     def __post_init__(self) -> None:
         self._pre_image: PreImage | None = None
 
-    def coordinates(self, model: Any, X: Any) -> Floats:
+    def coordinates(self, model: Estimator, X: Matrix) -> Floats:
         return self._at(read_points(model, X, self.kernel, reset=False))
 
     def _at(self, points: Any) -> Floats:
@@ -82,7 +82,7 @@ class KernelAxes:
             self._pre_image = PreImage(self.kernel, self.points, self.inputs, self.dual, self.centre, own)
         return self._pre_image(T)
 
-    def error(self, model: Any, X: Any) -> float:
+    def error(self, model: Estimator, X: Matrix) -> float:
         """Mean squared distance, in the feature space, of points from the flat of the axes."""
         if X is None:
             return max(self.total - float(self.values.sum()), 0.0) / self.weight
@@ -95,7 +95,7 @@ class KernelAxes:
         return float(np.maximum(squared_norms - (T**2).sum(axis=1), 0.0).mean())
 
 
-def read_points(model: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
+def read_points(model: Estimator, X: Table, kernel: Kernel, *, reset: bool) -> Any:
     """Points of the kernel; tables are checked for their columns as everywhere."""
     if isinstance(X, Rows):
         X = X.collect().X
@@ -108,7 +108,7 @@ def read_points(model: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
     return kernel.points(X)
 
 
-def kernel_axes(model: Any, X: Any, wanted: RequestedComponents, sample_weight: Any) -> KernelAxes:
+def kernel_axes(model: Estimator, X: Table, wanted: RequestedComponents, sample_weight: Weights) -> KernelAxes:
     """Fit: `wanted` as in `PCA`."""
     weight = None
     if isinstance(X, Rows):
@@ -181,7 +181,12 @@ def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
 
 
 def _by_matrix(
-    model: Any, kernel: Kernel, points: Any, inputs: Vectors | None, weight: Floats | None, wanted: RequestedComponents
+    model: Estimator,
+    kernel: Kernel,
+    points: Any,
+    inputs: Vectors | None,
+    weight: Floats | None,
+    wanted: RequestedComponents,
 ) -> KernelAxes:
     n = len(points)
     seed = int(generator_from(model.random_state).integers(MAX_SEED))
@@ -232,7 +237,7 @@ def _by_matrix(
 
 
 def _by_landmarks(
-    model: Any,
+    model: Estimator,
     kernel: Kernel,
     points: Any,
     inputs: Vectors | None,

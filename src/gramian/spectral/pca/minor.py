@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Table, Tags, Values, Weights
 from gramian._core.validation import whole
 from gramian.features.base import read
 from gramian.rows import Rows, single_threaded_blas
@@ -63,7 +63,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
     n_components: int = 1
 
     @single_threaded_blas()
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
         """Fit to rows (array, frame, sparse, `Rows`), `Moments` or a `Triangle`; y is ignored."""
         count = whole("n_components", self.n_components, low=1)
         data = sums_or_rows(self, X, sample_weight)
@@ -97,12 +97,12 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         self.solver_ = SolverInfo("SVD" if axes.through == "triangle" else axes.through, axes.reason)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Residual coordinates (n, k): how far each row is from satisfying each equation."""
         check_is_fitted(self)
         return coordinates(read(self, X, fitting=False), self.components_, self.mean_)
 
-    def project(self, X: Any) -> Floats:
+    def project(self, X: Table) -> Floats:
         """The nearest points of the flat, (n, d)."""
         check_is_fitted(self)
         return nearest(read(self, X, fitting=False), self.components_, self.mean_)
@@ -122,7 +122,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -13,7 +13,7 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
-from gramian._core.types import Floats
+from gramian._core.types import Estimator, Floats, RandomState, Table, Tags, Values, Weights
 from gramian._core.validation import choice, flag, number
 from gramian.features.base import is_moments, read
 from gramian.kernels.input import is_matrix
@@ -35,7 +35,7 @@ FIRST = 50  # components that are looked at first where all are too many
 NAMES = {"rows": "block Krylov", "dual": "dual", "svd": "SVD", "triangle": "SVD", "moments": "moments"}
 
 
-def _linear(model: Any) -> bool:
+def _linear(model: Estimator) -> bool:
     if model.kernel is not None:
         raise AttributeError(f"{type(model).__name__} with kernel={model.kernel!r} has no density of rows.")
     return True
@@ -115,9 +115,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     solver: str = "auto"
     ddof: float = 0
     rank: int | None = None
-    random_state: Any = None
+    random_state: RandomState = None
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
         """Fit to rows (array, frame, sparse, `Rows`) or to `Moments`; y is ignored, as pipelines give it."""
         flag("whiten", self.whiten)
         criterion = choice("criterion", self.criterion, CRITERIA)
@@ -216,7 +216,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self.certificate_ = axes.certificate(condition, " ".join(notes))
         self.solver_ = SolverInfo(NAMES[axes.through], axes.reason)
 
-    def _fit_kernel(self, X: Any, wanted: RequestedComponents, sample_weight: Any, ddof: float) -> Self:
+    def _fit_kernel(self, X: Table, wanted: RequestedComponents, sample_weight: Weights, ddof: float) -> Self:
         if is_moments(X):
             raise ValueError("A kernel needs the rows, but Moments hold only their sums: give the data.")
         axes = kernel_axes(self, X, wanted, sample_weight)
@@ -262,7 +262,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Table) -> Any:
         """Coordinates (n, r) along the axes."""
         check_is_fitted(self)
         if self._axes is not None:
@@ -271,7 +271,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         rows = read(self, X, fitting=False)
         return coordinates(rows, self.components_, self.mean_, self._scales())
 
-    def inverse_transform(self, X: Any) -> Floats:
+    def inverse_transform(self, X: Table) -> Floats:
         """Points (n, d) at given coordinates: in the flat of the axes; with a kernel, whose features are nearest."""
         check_is_fitted(self)
         rows = scan(X)
@@ -282,7 +282,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             return self._axes.points_at(T * _nonzero(self._deviations) if self.whiten else T)
         return points_at(rows, self.components_, self.mean_, self._scales())
 
-    def reconstruction_error(self, X: Any = None) -> float:
+    def reconstruction_error(self, X: Table = None) -> float:
         """Mean squared distance between rows and their reconstruction (in the feature space of a kernel).
 
         Without X, of the rows that were fitted, from the eigenvalues: the variance left out.
@@ -297,13 +297,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         return error_of(read(self, X, fitting=False), self.components_, self.mean_)
 
     @available_if(_linear)
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """Log-density of each row under probabilistic PCA."""
         check_is_fitted(self)
         return self._density().of(read(self, X, fitting=False))
 
     @available_if(_linear)
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Table, y: Values | None = None) -> float:
         """Mean log-density of rows."""
         return float(np.mean(self.score_samples(X)))
 
@@ -355,7 +355,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             self.kernel = kernel_of(self.kernel).set_params(**inner)
         return self
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_matrix(self.kernel)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.fitted.charted import Drawn
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix, Table, Values, Weights
 from gramian.kernels.points import is_table
 from gramian.rows import Rows, scan
 from gramian.structures.components.geometry import Geometry
@@ -41,11 +41,11 @@ class Structure(Drawn, ABC):
     # what a subclass defines
 
     @abstractmethod
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         """The term of every row in the objective: the distance to the power `power`, or −log density."""
 
     @abstractmethod
-    def statistics(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Matrix, weight: Floats) -> Any:
         """The sufficient statistics of a block for the refit: anything with `+`."""
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Structure(Drawn, ABC):
         """
         return (yield self.statistics)
 
-    def rough_fit(self, X: Any, weight: Floats) -> Self:
+    def rough_fit(self, X: Matrix, weight: Floats) -> Self:
         """A cheap first fit to a few rows."""
         return self.fitted_to(X, weight)
 
@@ -111,7 +111,7 @@ class Structure(Drawn, ABC):
         """What a chart draws; None where it has no place among the columns."""
         return Geometry(self.location)
 
-    def measures(self) -> dict[str, Any]:
+    def measures(self) -> dict[str, object]:
         """Fitted quantities by name, for the subtitle of its chart."""
         return {self.location_attribute.rstrip("_").replace("center", "centre"): self.location}
 
@@ -127,7 +127,7 @@ class Structure(Drawn, ABC):
         """The point (d,) that places it: its centre, or its mean."""
         return np.asarray(vars(self)[self.location_attribute], dtype=np.float64)
 
-    def fit(self, X: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, sample_weight: Weights = None) -> Self:
         """Fit it alone to all rows.
 
         Parameters
@@ -152,7 +152,7 @@ class Structure(Drawn, ABC):
     def _fit_alone(self, rows: Rows) -> None:
         self._update(run_request(self.pass_requests(), total_over(rows)))
 
-    def fitted_to(self, X: Any, weight: Floats, max_passes: int | None = None) -> Self:
+    def fitted_to(self, X: Matrix, weight: Floats, max_passes: int | None = None) -> Self:
         """A copy that is fitted to rows in memory."""
         return self.refitted(run_request(self.pass_requests(max_passes), lambda statistic: statistic(X, weight)))
 
@@ -166,7 +166,7 @@ class Structure(Drawn, ABC):
         if not self.is_fitted:
             raise ValueError(f"{self!r} is not fitted yet: call fit first.")
 
-    def _map_rows(self, X: Any, f: Any) -> Floats:
+    def _map_rows(self, X: Matrix, f: Any) -> Floats:
         """f of new rows, block by block, after they are validated."""
         self._require_fitted()
         rows = X if isinstance(X, Rows) else scan(X)
@@ -177,7 +177,13 @@ class Structure(Drawn, ABC):
         return np.concatenate(rows.sum(lambda block: [f(dense(block.X))]))
 
     def chart(
-        self, kind: str | None = None, X: Any = None, y: Any = None, *, sample_weight: Any = None, theme: str = "light"
+        self,
+        kind: str | None = None,
+        X: Table = None,
+        y: Values | None = None,
+        *,
+        sample_weight: Weights = None,
+        theme: str = "light",
     ) -> Any:
         """One Altair chart (extra `app`): the structure, and with X the rows.
 
@@ -194,11 +200,11 @@ class Structure(Drawn, ABC):
         self._require_fitted()
         return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)
 
-    def distance(self, X: Any) -> Floats:
+    def distance(self, X: Table) -> Floats:
         """Euclidean distance of every row, orthogonal to the structure."""
         return np.sqrt(self._map_rows(X, self._squared_distances))
 
-    def _squared_distances(self, X: Any) -> Floats:
+    def _squared_distances(self, X: Matrix) -> Floats:
         return self.loss(X)
 
 
@@ -225,15 +231,15 @@ class ProbabilityDensity(Structure):
         other._unit = scales
         return other
 
-    def log_density(self, X: Any) -> Floats:
+    def log_density(self, X: Table) -> Floats:
         """log density of every row."""
         return -self._map_rows(X, self.loss)
 
-    def distance(self, X: Any) -> Floats:
+    def distance(self, X: Table) -> Floats:
         """Euclidean distance of every row from the mean."""
         return super().distance(X)
 
-    def _squared_distances(self, X: Any) -> Floats:
+    def _squared_distances(self, X: Matrix) -> Floats:
         deviation = X - self.mean_
         return np.einsum("ij,ij->i", deviation, deviation)
 
@@ -259,7 +265,7 @@ def total_over(rows: Rows) -> Any:
     return total
 
 
-def dense(X: Any) -> Any:
+def dense(X: Matrix) -> Any:
     """Rows in float64; sparse rows stay sparse."""
     if sp.issparse(X):
         return X if X.dtype == np.float64 else X.astype(np.float64)
@@ -281,7 +287,7 @@ def refuse_unusable(rows: Rows, missing: bool) -> None:
         )
 
 
-def refuse_kernel_out_of_range(squares: Floats, X: Any) -> None:
+def refuse_kernel_out_of_range(squares: Floats, X: Matrix) -> None:
     """Raise where k(x, x) of rows of numbers overflows, or underflows to zero though the rows are not zero."""
     if not is_table(X) or MIN_MAGNITUDE**2 <= float(np.abs(squares).max()) <= MAX_MAGNITUDE**2:
         return
@@ -305,7 +311,7 @@ class _MaxMagnitudes:
         return _MaxMagnitudes(np.maximum(self.values, other.values))
 
 
-def _max_magnitudes(X: Any, missing: bool) -> Floats:
+def _max_magnitudes(X: Matrix, missing: bool) -> Floats:
     """The largest magnitude in each column; not finite where a number is not."""
     if sp.issparse(X):
         high, low = (each.toarray().astype(np.float64).reshape(-1) for each in (X.max(axis=0), X.min(axis=0)))

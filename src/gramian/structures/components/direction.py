@@ -5,11 +5,11 @@ mixture of von Mises–Fisher distributions.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.structures.components.base import Structure
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.sufficient_statistics import WeightedSum
@@ -34,10 +34,10 @@ class Direction(Structure):
     location_attribute: ClassVar[str] = "direction_"
     noun: ClassVar[tuple[str, str]] = ("direction", "directions")
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         return ((_unit_rows(X) - self.direction_) ** 2).sum(axis=1)
 
-    def statistics(self, X: Any, weight: Floats) -> WeightedSum:
+    def statistics(self, X: Matrix, weight: Floats) -> WeightedSum:
         return WeightedSum.of(_unit_rows(X), weight)
 
     def _update(self, estimate: WeightedSum) -> None:
@@ -58,6 +58,6 @@ class Direction(Structure):
         return Geometry(self.direction_, directions=self.direction_[None], start=np.zeros_like(self.direction_))
 
 
-def _unit_rows(X: Any) -> Floats:
+def _unit_rows(X: Matrix) -> Floats:
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return np.asarray(X / np.where(lengths > 0, lengths, 1.0))

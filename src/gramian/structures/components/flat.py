@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gramian._core import validation
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.structures.components.base import Structure
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.loop.rounding import principal_axes, zero_on_structure
@@ -24,7 +24,7 @@ class AffineSubspace(Structure):
     def _dimension(self, d: int) -> int:
         raise NotImplementedError
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         deviation = X - self.center_
         # the orthogonal part by the normals or by the directions, whichever are fewer
         if len(self.normals_) <= len(self.directions_):
@@ -33,7 +33,7 @@ class AffineSubspace(Structure):
             residual = deviation - (deviation @ self.directions_.T) @ self.directions_
         return zero_on_structure(np.einsum("ij,ij->i", residual, residual), deviation, self.center_)
 
-    def statistics(self, X: Any, weight: Floats) -> Scatter:
+    def statistics(self, X: Matrix, weight: Floats) -> Scatter:
         return Scatter.of(X, weight)
 
     def _update(self, estimate: Any) -> None:
@@ -54,7 +54,7 @@ class AffineSubspace(Structure):
     def geometry(self) -> Geometry:
         return Geometry(self.center_, directions=self.directions_)
 
-    def measures(self) -> dict[str, Any]:
+    def measures(self) -> dict[str, object]:
         q, d = self.directions_.shape
         lines = {"direction": self.directions_[0]} if q == 1 else {}
         return {"centre": self.center_} | lines | ({"normal": self.normals_[0]} if q == d - 1 else {})

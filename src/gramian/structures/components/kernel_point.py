@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix, Points, Table, Weights
+from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
@@ -37,13 +38,13 @@ class KernelPoint(Structure):
     array([2.])
     """
 
-    kernel: Any = "rbf"
+    kernel: str | Kernel | None = "rbf"
     is_point: ClassVar[bool] = True
     location_attribute: ClassVar[str] = "points_"
     noun: ClassVar[tuple[str, str]] = ("point", "points")
     own_charts: ClassVar[tuple[str, ...]] = ()
 
-    def fit(self, X: Any, sample_weight: Any = None) -> "KernelPoint":
+    def fit(self, X: Table, sample_weight: Weights = None) -> "KernelPoint":
         if isinstance(X, Rows):
             block = X.collect()
             X, sample_weight = block.X, block.weight
@@ -54,7 +55,7 @@ class KernelPoint(Structure):
         self.kernel_ = kernel
         return self.mean_of(points, weight)
 
-    def mean_of(self, points: Any, weight: Floats, norm: float | None = None) -> "KernelPoint":
+    def mean_of(self, points: Points, weight: Floats, norm: float | None = None) -> "KernelPoint":
         """Take the mean of points of the kernel."""
         used = np.flatnonzero(weight > 0)
         if is_matrix(self.kernel_):  # new points are columns of k to all points of the fit
@@ -78,21 +79,21 @@ class KernelPoint(Structure):
             'chart("clusters", X).'
         )
 
-    def distance(self, X: Any) -> Floats:
+    def distance(self, X: Table) -> Floats:
         """Distance of every row's features from the mean."""
         self._require_fitted()
         return np.sqrt(self.loss(self.kernel_.points(X)))
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         return np.maximum(self.kernel_.diag(X) + self.relative(X), 0.0)
 
-    def relative(self, X: Any) -> Floats:
+    def relative(self, X: Matrix) -> Floats:
         """The loss less k(x, x), which is the same for all such points."""
         return self.norm_ - 2.0 * self.kernel_.times(X, self.points_, self.weights_)
 
     # `check` refuses the loop over rows, which would need these
 
-    def statistics(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Matrix, weight: Floats) -> Any:
         return self.check(0)
 
     def _update(self, estimate: Any) -> None:

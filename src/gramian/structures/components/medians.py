@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.structures.loop.multipass import PassRequest
 
 Keys = NDArray[np.uint64]
@@ -35,7 +35,7 @@ class Values:
     parts: list[tuple[Any, Floats]] | None
 
     @classmethod
-    def of(cls, X: Any, weight: Floats) -> "Values":
+    def of(cls, X: Matrix, weight: Floats) -> "Values":
         used = weight > 0
         if not used.all():
             X, weight = X[used], weight[used]
@@ -114,7 +114,7 @@ class _Histogram:
     shift: Keys
     bins: int
 
-    def __call__(self, X: Any, weight: Floats) -> Floats:
+    def __call__(self, X: Matrix, weight: Floats) -> Floats:
         out = np.zeros((2, len(self.columns), self.bins))
         used = weight > 0
         unweighted = bool((weight[used] == 1.0).all())
@@ -136,7 +136,7 @@ class _Between:
     beyond: Floats
 
     @classmethod
-    def of(cls, X: Any, weight: Floats, columns: Any, low: Keys, high: Keys) -> "_Between":
+    def of(cls, X: Matrix, weight: Floats, columns: Any, low: Keys, high: Keys) -> "_Between":
         distinct = cls([], [], np.full(len(columns), np.inf))
         used = weight > 0
         for i, column in enumerate(_columns(X, columns)):
@@ -156,7 +156,7 @@ class _Between:
         return _Between([a for a, _ in merged], [w for _, w in merged], np.minimum(self.beyond, other.beyond))
 
 
-def _columns(X: Any, columns: Any) -> Any:
+def _columns(X: Matrix, columns: Any) -> Any:
     if sp.issparse(X):
         X, columns = X[:, columns].toarray(), slice(None)
     return X.T[columns]
@@ -168,7 +168,7 @@ def _distinct(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return values, np.asarray(sums, dtype=np.float64)
 
 
-def median(X: Any, weight: Floats) -> Floats:
+def median(X: Matrix, weight: Floats) -> Floats:
     """Weighted median of every column; the middle of the two where half the weight lies on either side."""
     half = 0.5 * float(weight.sum())
     if not sp.issparse(X):

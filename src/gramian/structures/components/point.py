@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core import validation
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.structures.components.base import Structure
 from gramian.structures.components.medians import Values, medians
 from gramian.structures.loop.multipass import PassRequest
@@ -53,24 +53,24 @@ class Point(Structure):
     def check(self, d: int) -> None:
         validation.choice("error", self.error, LOSSES)
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         return self._squared_distances(X) if self.is_mean else self._absolute_distances(X)
 
-    def _squared_distances(self, X: Any) -> Floats:
+    def _squared_distances(self, X: Matrix) -> Floats:
         if sp.issparse(X):
             own = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
             return np.maximum(own - 2.0 * (X @ self.center_) + self.center_ @ self.center_, 0.0)
         deviation = X - self.center_
         return np.einsum("ij,ij->i", deviation, deviation)
 
-    def _absolute_distances(self, X: Any) -> Floats:
+    def _absolute_distances(self, X: Matrix) -> Floats:
         if not sp.issparse(X):
             return np.abs(X - self.center_).sum(axis=1)
         center = self.center_[X.indices]
         differences = sp.csr_array((np.abs(X.data - center) - np.abs(center), X.indices, X.indptr), shape=X.shape)
         return np.maximum(np.asarray(differences.sum(axis=1)).reshape(-1) + np.abs(self.center_).sum(), 0.0)
 
-    def statistics(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Matrix, weight: Floats) -> Any:
         return WeightedSum.of(X, weight) if self.is_mean else Values.of(X, weight)
 
     def pass_requests(self, max_passes: int | None = None) -> PassRequest[Any]:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix, Points, Table, Tags, Values, Weights
 from gramian._core.weights import weights_or_ones
+from gramian.kernels.base import Kernel
 from gramian.kernels.custom import Entries
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
@@ -86,18 +87,18 @@ class Agglomerative(ClusterTree):
     (array([0, 0, 0, 0, 1]), array([2, 1]))
     """
 
-    n_clusters: Any = 2
+    n_clusters: int | str | None = 2
     _: KW_ONLY
     linkage: str = "ward"
     height: float | None = None
-    kernel: Any = None
+    kernel: str | Kernel | None = None
 
     centers_: Floats = field(init=False)
     structures_: list[Point] = field(init=False)
     _points: Any = field(init=False)
     _space: RowDistances | KernelDistances = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Agglomerative":
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "Agglomerative":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k, height, auto = self._cut_parameters()
         validation.choice("linkage", self.linkage, LINKAGES)
@@ -129,7 +130,7 @@ class Agglomerative(ClusterTree):
         self._describe()
         return self
 
-    def _read(self, X: Any, sample_weight: Any) -> tuple[Any, Floats | None, Any]:
+    def _read(self, X: Any, sample_weight: Weights) -> tuple[Points, Floats | None, Any]:
         """The points, their weights and their values; sets the space and the feature names."""
         kernel = None if self.kernel is None else kernel_of(self.kernel)
         if kernel is None or isinstance(X, Rows) or is_table(X):
@@ -228,7 +229,7 @@ class Agglomerative(ClusterTree):
         between = float(a @ (D * D) @ b) / (v * w) - within
         return float(np.sqrt(max(2.0 * v * w / (v + w) * between, 0.0)))
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Table) -> Ints:
         """The cluster (n,) that is nearest to each row by the linkage, the row being a cluster of its own, of weight 1.
 
         Rows of the fit keep their cluster, though by linkages other than single they may be nearer to another one.
@@ -239,7 +240,7 @@ class Agglomerative(ClusterTree):
             labels[new] = self._assigned(points[new], self.labels_[self._leaf >= 0])
         return labels
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """−1 times the distance from the nearest row of the fit: the height at which each row would join the tree.
 
         A row of the fit has the distance from the nearest other one.
@@ -249,11 +250,11 @@ class Agglomerative(ClusterTree):
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         first_equal = self._known.first[self._known.group]
         scores = self._scores_of(self._points, first_equal[self._leaf >= 0])
-        if self._weight is None:
+        if self._weight is None or self._left_out is None:
             return scores, None
         return self._join_scores(scores, self._scores_of(self._left_out, first_equal[self._leaf < 0]))
 
-    def _scores_of(self, points: Any, equal_row: Ints) -> Floats:
+    def _scores_of(self, points: Points, equal_row: Ints) -> Floats:
         """Of points that are equal to the rows of the fit at `place`, or to none (−1); these without themselves."""
         size = max(DISTANCES_PER_TASK // len(self._points), 1)
         weight = np.where(equal_row < 0, 0.0, self._known.weight(self._leaf_weight)[equal_row])
@@ -270,7 +271,7 @@ class Agglomerative(ClusterTree):
 
         return np.concatenate([np.zeros(0), *parallel_map(part, range(0, len(points), size))])
 
-    def _new_points(self, X: Any) -> tuple[Any, Ints]:
+    def _new_points(self, X: Matrix) -> tuple[Any, Ints]:
         """New points, and the rows of the fit that they are equal to."""
         check_is_fitted(self)
         if hasattr(self, "n_features_in_"):
@@ -314,7 +315,7 @@ class Agglomerative(ClusterTree):
         by_group[self._known.group[self._leaf >= 0]] = of_leaves
         return by_group
 
-    def _assigned(self, points: Any, labels: Ints) -> Ints:
+    def _assigned(self, points: Points, labels: Ints) -> Ints:
         """The nearest cluster of each point."""
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(labels.max() + 1))
@@ -364,7 +365,7 @@ class Agglomerative(ClusterTree):
                 variance[c] += 0.5 * float(shares[rows] @ (D * D) @ shares[start:end])
         return variance
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_matrix(self.kernel)
@@ -382,7 +383,7 @@ class TreeCertificate(Certificate):
         )
 
 
-def means_of(X: Any, labels: Ints, weight: Floats | None, k: int) -> Floats:
+def means_of(X: Matrix, labels: Ints, weight: Floats | None, k: int) -> Floats:
     """Means (k, d) of the rows of each cluster."""
     value = weights_or_ones(weight, len(labels))
     member = sp.csr_array((value, (labels, np.arange(len(labels)))), shape=(k, len(labels)))

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Array
 from gramian.structures.hierarchy.bisection_small import MAX_POWER_STEPS, MIN_RELATIVE_SCATTER
 
 
 @njit(cache=True, nogil=True)
-def _mean(X: Any, w: Any, index: Any, out: Any) -> float:  # pragma: no cover - compiled
+def _mean(X: Array, w: Array, index: Array, out: Array) -> float:  # pragma: no cover - compiled
     out[:] = 0.0
     total = 0.0
     for i in index:
@@ -21,7 +22,7 @@ def _mean(X: Any, w: Any, index: Any, out: Any) -> float:  # pragma: no cover - 
 
 
 @njit(cache=True, nogil=True)
-def _dot(x: Any, normal: Any) -> float:  # pragma: no cover - compiled
+def _dot(x: Array, normal: Array) -> float:  # pragma: no cover - compiled
     """x · normal in one order of summation, so that a row is always on the same side."""
     total = 0.0
     for c in range(x.shape[0]):
@@ -30,7 +31,7 @@ def _dot(x: Any, normal: Any) -> float:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def sum_of_squares(X: Any, w: Any, index: Any) -> float:  # pragma: no cover - compiled
+def sum_of_squares(X: Array, w: Array, index: Array) -> float:  # pragma: no cover - compiled
     """Σ w ‖x − mean‖² of some rows."""
     mean = np.empty(X.shape[1])
     _mean(X, w, index, mean)
@@ -43,7 +44,7 @@ def sum_of_squares(X: Any, w: Any, index: Any) -> float:  # pragma: no cover - c
 
 
 @njit(cache=True, nogil=True)
-def _principal(X: Any, w: Any, index: Any, mean: Any) -> Any:  # pragma: no cover - compiled
+def _principal(X: Array, w: Array, index: Array, mean: Array) -> Any:  # pragma: no cover - compiled
     """The first principal direction, by the power method from the column of the largest variance."""
     d = X.shape[1]
     variance = np.zeros(d)
@@ -77,7 +78,7 @@ def _principal(X: Any, w: Any, index: Any, mean: Any) -> Any:  # pragma: no cove
 
 
 @njit(cache=True, nogil=True)
-def _best_cut(X: Any, w: Any, index: Any, mean: Any, total: float, direction: Any) -> Any:  # pragma: no cover
+def _best_cut(X: Array, w: Array, index: Array, mean: Array, total: float, direction: Array) -> Any:  # pragma: no cover
     """The threshold along a direction that lowers Σ w ‖x − c‖² the most, and by how much."""
     size, d = len(index), X.shape[1]
     along = np.empty(size)
@@ -101,7 +102,9 @@ def _best_cut(X: Any, w: Any, index: Any, mean: Any, total: float, direction: An
 
 
 @njit(cache=True, nogil=True)
-def bisect(X: Any, w: Any, index: Any, means: bool, max_rounds: int, normal: Any) -> Any:  # pragma: no cover - compiled
+def bisect(
+    X: Array, w: Array, index: Array, means: bool, max_rounds: int, normal: Array
+) -> Any:  # pragma: no cover - compiled
     """Split rows where x · normal > threshold; the decrease of Σ w ‖x − c‖² is −1 where they cannot be split.
 
     The cut is the best one orthogonal to the principal direction; with `means`, 2-means continues from there. The side
@@ -152,7 +155,9 @@ def bisect(X: Any, w: Any, index: Any, means: bool, max_rounds: int, normal: Any
 
 
 @njit(cache=True, nogil=True)
-def descend(X: Any, normals: Any, thresholds: Any, below: Any, ends: Any) -> Any:  # pragma: no cover - compiled
+def descend(
+    X: Array, normals: Array, thresholds: Array, below: Array, ends: Array
+) -> Any:  # pragma: no cover - compiled
     """The leaf that each row reaches from split 0; `below` holds splits, or leaves as ~number."""
     end = np.empty(X.shape[0], np.int64)
     for i in range(X.shape[0]):

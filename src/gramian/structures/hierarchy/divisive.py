@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.numerics.small_tables import is_small
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows
 from gramian.rows.feature_names import fit_rows, new_rows
@@ -76,7 +76,7 @@ class Divisive(ClusterTree):
     (array([0, 0, 1, 1, 2]), array([0, 0, 0, 0, 1]), array([0, 2]))
     """
 
-    n_clusters: Any = 2
+    n_clusters: int | str = 2
     _: KW_ONLY
     split: str = "kmeans"
     height: float | None = None
@@ -86,7 +86,7 @@ class Divisive(ClusterTree):
     structures_: list[Point] = field(init=False)
     history_: list[tuple[int, float, float]] = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Divisive":
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "Divisive":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k, height, auto = self._cut_parameters()
         validation.choice("split", self.split, SPLITS)
@@ -123,7 +123,7 @@ class Divisive(ClusterTree):
         self._describe(self._rows, total)
         return self
 
-    def _read(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats | None]:
+    def _read(self, X: Table, sample_weight: Weights) -> tuple[Floats, Floats | None]:
         rows = fit_rows(self, X, sample_weight)
         return _dense(rows), rows.collect().weight
 
@@ -194,12 +194,12 @@ class Divisive(ClusterTree):
             f"{how} the principal direction of the cluster whose split lowers the objective most",
         )
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: Table) -> Ints:
         """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""
         check_is_fitted(self)
         return self._assigned(_dense(new_rows(self, X)), self._nodes)
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: Table) -> Floats:
         """−1 times the squared distance of each row from the centre of its cluster."""
         check_is_fitted(self)
         return self._scores_of(_dense(new_rows(self, X)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
+from gramian._core.types import Array
 
 SINGLE, COMPLETE, AVERAGE, WARD = range(4)
 MIN_USED_SHARE = 0.92  # of the slots, below which they are compacted
@@ -21,7 +22,7 @@ NO_NAN_NO_SIGNED_ZERO = {
 
 
 @njit(cache=True, nogil=True, fastmath=NO_NAN_NO_SIGNED_ZERO)
-def _least(values: Any, removed: Any, m: int) -> Any:  # pragma: no cover - compiled
+def _least(values: Array, removed: Array, m: int) -> Any:  # pragma: no cover - compiled
     """The least value of the active slots, and the first column of its panel."""
     smallest, panel = np.inf, 0
     for start in range(0, m, PANEL_COLUMNS):
@@ -34,7 +35,7 @@ def _least(values: Any, removed: Any, m: int) -> Any:  # pragma: no cover - comp
 
 
 @njit(cache=True, nogil=True)
-def _first(values: Any, removed: Any, start: int, m: int, value: float) -> int:  # pragma: no cover - compiled
+def _first(values: Array, removed: Array, start: int, m: int, value: float) -> int:  # pragma: no cover - compiled
     for j in range(start, m):
         if values[j] + removed[j] == value:
             return j
@@ -42,7 +43,7 @@ def _first(values: Any, removed: Any, start: int, m: int, value: float) -> int: 
 
 
 @njit(cache=True, nogil=True)
-def _square_distances(C: Any, x: Any, m: int, out: Any) -> None:  # pragma: no cover - compiled
+def _square_distances(C: Array, x: Array, m: int, out: Array) -> None:  # pragma: no cover - compiled
     """Squared distances of the columns of C from x, vectorised over columns."""
     out[:m] = 0.0
     for c in range(C.shape[0]):
@@ -53,7 +54,7 @@ def _square_distances(C: Any, x: Any, m: int, out: Any) -> None:  # pragma: no c
 
 
 @njit(cache=True, nogil=True)
-def distance_rows(X: Any, C: Any, start: int, out: Any) -> None:  # pragma: no cover - compiled
+def distance_rows(X: Array, C: Array, start: int, out: Array) -> None:  # pragma: no cover - compiled
     """Distances of rows X[start:] to all columns of C, a row of `out` each."""
     for i in range(out.shape[0]):
         _square_distances(C, X[start + i], C.shape[1], out[i])
@@ -63,7 +64,7 @@ def distance_rows(X: Any, C: Any, start: int, out: Any) -> None:  # pragma: no c
 
 @njit(cache=True, nogil=True, fastmath=NO_NAN_NO_SIGNED_ZERO)
 def _nearer(
-    C: Any, x: Any, here: int, nearest: Any, parent: Any, removed: Any, m: int, buffer: Any
+    C: Array, x: Array, here: int, nearest: Array, parent: Array, removed: Array, m: int, buffer: Array
 ) -> Any:  # pragma: no cover - compiled
     """Lower the least distances so far by those to x; return the least of the active slots. By cached panels."""
     smallest, panel = np.inf, 0
@@ -88,7 +89,7 @@ def _nearer(
 
 
 @njit(cache=True, nogil=True)
-def spanning_tree(X: Any) -> Any:  # pragma: no cover - compiled
+def spanning_tree(X: Array) -> Any:  # pragma: no cover - compiled
     """Edges (n − 1, 2) of a minimum spanning tree and their lengths, in Prim's order, in memory O(n d)."""
     n, d = X.shape
     C = X.T.copy()
@@ -127,7 +128,9 @@ def spanning_tree(X: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, fastmath=NO_NAN_NO_SIGNED_ZERO)
-def _ward_row(C: Any, x: Any, own: float, w: Any, removed: Any, m: int, out: Any) -> Any:  # pragma: no cover - compiled
+def _ward_row(
+    C: Array, x: Array, own: float, w: Array, removed: Array, m: int, out: Array
+) -> Any:  # pragma: no cover - compiled
     """Ward's squared distances of a centroid to all, and the least of the active ones."""
     smallest, panel = np.inf, 0
     for start in range(0, m, PANEL_COLUMNS):
@@ -149,7 +152,7 @@ def _ward_row(C: Any, x: Any, own: float, w: Any, removed: Any, m: int, out: Any
 
 
 @njit(cache=True, nogil=True)
-def _compacted_slots(removed: Any, name: Any, w: Any, chain: Any, m: int) -> Any:  # pragma: no cover - compiled
+def _compacted_slots(removed: Array, name: Array, w: Array, chain: Array, m: int) -> Any:  # pragma: no cover - compiled
     """Move names and weights of the active slots together, and renumber the chain; the new slot of each of m, or −1."""
     slot = np.full(m, -1)
     n_kept = 0
@@ -165,7 +168,7 @@ def _compacted_slots(removed: Any, name: Any, w: Any, chain: Any, m: int) -> Any
 
 
 @njit(cache=True, nogil=True)
-def ward_chain(X: Any, weight: Any) -> Any:  # pragma: no cover - compiled
+def ward_chain(X: Array, weight: Array) -> Any:  # pragma: no cover - compiled
     """Merged pairs (n − 1, 2), each named by one of its rows, and heights, by nearest-neighbour chains on centroids.
 
     The distance of clusters is √(2 v w / (v + w)) ‖c − c'‖ with their weights v, w: only centroids are kept.
@@ -219,7 +222,7 @@ def ward_chain(X: Any, weight: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True, fastmath=NO_NAN_NO_SIGNED_ZERO)
-def _merge_row(D: Any, w: Any, a: int, b: int, m: int, method: int) -> None:  # pragma: no cover - compiled
+def _merge_row(D: Array, w: Array, a: int, b: int, m: int, method: int) -> None:  # pragma: no cover - compiled
     """Set row and column a to the distances of a ∪ b from the others (Lance–Williams update)."""
     v, u, merge_distance = w[a], w[b], D[a, b]
     A, B = D[a], D[b]
@@ -241,7 +244,7 @@ def _merge_row(D: Any, w: Any, a: int, b: int, m: int, method: int) -> None:  # 
 
 
 @njit(cache=True, nogil=True)
-def matrix_chain(D: Any, weight: Any, method: int) -> Any:  # pragma: no cover - compiled
+def matrix_chain(D: Array, weight: Array, method: int) -> Any:  # pragma: no cover - compiled
     """The same from a matrix of distances, which is overwritten; for Ward's method of 2vw/(v + w) ‖x − x'‖²."""
     n = D.shape[0]
     w = weight.copy()
@@ -289,7 +292,7 @@ def matrix_chain(D: Any, weight: Any, method: int) -> Any:  # pragma: no cover -
 
 
 @njit(cache=True, nogil=True)
-def in_order(pairs: Any, heights: Any, n: int) -> Any:  # pragma: no cover - compiled
+def in_order(pairs: Array, heights: Array, n: int) -> Any:  # pragma: no cover - compiled
     """Merges in SciPy's form, of pairs of leaves in growing order of height: two clusters, height, leaves inside."""
     merges = np.empty((n - 1, 4))
     parent = np.arange(2 * n - 1)
@@ -312,7 +315,7 @@ def in_order(pairs: Any, heights: Any, n: int) -> Any:  # pragma: no cover - com
 
 
 @njit(cache=True, nogil=True)
-def spans(merges: Any) -> Any:  # pragma: no cover - compiled
+def spans(merges: Array) -> Any:  # pragma: no cover - compiled
     """Leaves in an order in which every cluster is contiguous; start and size of each of the 2m − 1 clusters."""
     m = merges.shape[0] + 1
     count = np.ones(2 * m - 1, np.int64)
@@ -330,7 +333,7 @@ def spans(merges: Any) -> Any:  # pragma: no cover - compiled
 
 
 @njit(cache=True, nogil=True)
-def after(merges: Any, done: int) -> Any:  # pragma: no cover - compiled
+def after(merges: Array, done: int) -> Any:  # pragma: no cover - compiled
     """The cluster of every leaf after the first `done` merges: the number of its node."""
     m = merges.shape[0] + 1
     cluster = np.arange(m + done)

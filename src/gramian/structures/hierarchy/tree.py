@@ -19,8 +19,8 @@ from gramian.solvers.certificate import Certificate, SolverInfo
 class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     """Clusters as nodes of a binary tree, cut by their number or at a height."""
 
-    n_clusters: Any
-    height: Any
+    n_clusters: int | str | None
+    height: float | None
 
     merges_: Floats
     heights_: Floats
@@ -127,8 +127,8 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         """Rows in each cluster, and facts of the tree."""
         check_is_fitted(self)
         rows = np.bincount(self.labels_, minlength=self.n_clusters_)
-        table: dict[str, Any] = {"cluster": np.arange(self.n_clusters_), "rows": rows}
-        facts: dict[str, Any] = {"clusters": self.n_clusters_, "cut at height": self.cut_height_}
+        table: dict[str, object] = {"cluster": np.arange(self.n_clusters_), "rows": rows}
+        facts: dict[str, object] = {"clusters": self.n_clusters_, "cut at height": self.cut_height_}
         facts |= {"objective": self.objective_}
         return Summary(type(self).__name__, table, facts, [str(self.certificate_)])
 

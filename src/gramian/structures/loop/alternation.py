@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
 from gramian._core import deadline
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix
 from gramian.rows import Block, Rows
 from gramian.solvers.kmeans.lloyd import EXACT
 from gramian.structures.components.base import dense
@@ -20,6 +20,9 @@ from gramian.structures.loop.competition import compete
 from gramian.structures.loop.initialization import initial_structures
 from gramian.structures.loop.multipass import BlockStatistic, StructureTotals, run_requests
 from gramian.structures.loop.state import LoopState, PassTotals, pooled
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
 History = list[tuple[int, float, float]]
 MIN_MASS = 1e-100  # weight below which a soft structure is not refitted
@@ -63,7 +66,9 @@ class Loop:
     def has_missing(self) -> bool:
         return not self.rows.is_sparse and bool(self.rows.sum(lambda block: int(np.isnan(block.X).sum())))
 
-    def initial_structures(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
+    def initial_structures(
+        self, templates: "list[Structure]", how: object, rng: np.random.Generator
+    ) -> "list[Structure]":
         """Fitted structures to start from, one for every template."""
         return initial_structures(templates, self.rows, how, rng)
 
@@ -74,7 +79,7 @@ class Loop:
         leaf = self._soft(state) if self.rule.soft else self.hard(state)
         return self.rows.sum(leaf)
 
-    def losses(self, X: Any, state: LoopState) -> Floats:
+    def losses(self, X: Matrix, state: LoopState) -> Floats:
         return np.column_stack([each.loss(X) for each in state.structures])
 
     def keep(self, block: Block, owners: Ints, scores: Floats) -> int:
@@ -129,7 +134,7 @@ class Loop:
         return leaf
 
     @staticmethod
-    def codimension(structures: list[Any], d: int) -> int:
+    def codimension(structures: "list[Structure]", d: int) -> int:
         """Dimensions of the noise of soft distances: those that are orthogonal to all structures."""
         return max(1, min(each.codimension(d) for each in structures))
 
@@ -180,7 +185,7 @@ class Loop:
         scale = None if state.scale is None else self._noise_scale(structures, last.weighted_loss)
         return LoopState(structures, last.mass / last.mass.sum(), scale)
 
-    def _noise_scale(self, structures: list[Any], weighted_loss: float) -> float:
+    def _noise_scale(self, structures: "list[Structure]", weighted_loss: float) -> float:
         """The maximum-likelihood scale of the noise of soft distances, above a floor."""
         c, template = self.codimension(structures, self.rows.d), structures[0]
         floor = MIN_RELATIVE_SCALE * template.loss_unit(self.variance)
@@ -188,7 +193,7 @@ class Loop:
 
     # the loop
 
-    def start(self, structures: list[Any]) -> LoopState:
+    def start(self, structures: "list[Structure]") -> LoopState:
         """An initial state: proportions and noise from the assignment to the nearest structure."""
         state = LoopState(structures, np.full(len(structures), 1.0 / len(structures)))
         if self.rule.soft and not structures[0].density:
@@ -253,7 +258,7 @@ def _largest(values: Floats, count: int) -> Ints:
     return index[np.argsort(-values[index], kind="stable")][:count]
 
 
-def _row(X: Any) -> Floats:
+def _row(X: Matrix) -> Floats:
     """One row of a table as a vector."""
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64).reshape(-1)
 

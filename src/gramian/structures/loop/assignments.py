@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gramian._core import validation
 from gramian._core.types import Floats, Ints
 from gramian.structures.loop.rounding import first_least
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
 
 class Assignment(ABC):
@@ -18,7 +21,7 @@ class Assignment(ABC):
     penalizes_rivals: ClassVar[bool] = False  # competition moves the second nearest point away, and so chooses k
 
     @abstractmethod
-    def check(self, structures: list[Any]) -> None:
+    def check(self, structures: "list[Structure]") -> None:
         """Raise where the rule does not apply to the structures."""
 
     def competition_passes(self) -> int:
@@ -35,7 +38,7 @@ class Assignment(ABC):
         return first_least(losses)
 
 
-def _check_distances(rule: Any, structures: list[Any]) -> None:
+def _check_distances(rule: Any, structures: "list[Structure]") -> None:
     if any(each.density for each in structures):
         raise ValueError(f"{rule!r} compares distances, and {structures[0]!r} is a density: use 'nearest' or 'soft'.")
 
@@ -48,7 +51,7 @@ class Nearest(Assignment):
     Nearest()
     """
 
-    def check(self, structures: list[Any]) -> None:
+    def check(self, structures: "list[Structure]") -> None:
         if len({each.density for each in structures}) > 1:
             raise ValueError("Distances and densities cannot be compared: give only distances, or only densities.")
         if len({each.power for each in structures}) > 1:
@@ -68,7 +71,7 @@ class Soft(Assignment):
 
     soft: ClassVar[bool] = True
 
-    def check(self, structures: list[Any]) -> None:
+    def check(self, structures: "list[Structure]") -> None:
         Nearest().check(structures)
 
 
@@ -90,7 +93,7 @@ class FrequencySensitive(Assignment):
 
     passes: int = 30
 
-    def check(self, structures: list[Any]) -> None:
+    def check(self, structures: "list[Structure]") -> None:
         validation.whole("passes", self.passes, low=1)
         Nearest().check(structures)
         _check_distances(self, structures)
@@ -128,7 +131,7 @@ class RivalPenalised(Assignment):
     passes: int = 200
     penalizes_rivals: ClassVar[bool] = True
 
-    def check(self, structures: list[Any]) -> None:
+    def check(self, structures: "list[Structure]") -> None:
         validation.number("strength", self.strength, low=0.0, open_low=True)
         validation.whole("passes", self.passes, low=1)
         if not all(each.is_mean for each in structures):
@@ -159,7 +162,7 @@ ASSIGNMENTS: dict[str, Assignment] = {
 }
 
 
-def assignment_of(value: Any) -> Assignment:
+def assignment_of(value: object) -> Assignment:
     """A rule by its name, or the rule itself."""
     if isinstance(value, Assignment):
         return value

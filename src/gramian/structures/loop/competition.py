@@ -2,27 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gramian._core import deadline
 from gramian._core.types import Floats
+from gramian.rows.base import Block
 from gramian.structures.components.base import dense
 from gramian.structures.loop.rounding import first_least
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
+    from gramian.structures.loop.state import LoopState
 
 MIN_SEPARATION = 16.0  # squared distance of two means, in variances of their rows along the line between them
 MAX_MOVEMENT = 1e-6  # of points at convergence, in root mean squares of the rows about them
 
 
-def compete(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
+def compete(loop: Any, state: "LoopState", history: list[tuple[int, float, float]]) -> Any:
     """The state after the competition of a rule, if it has one."""
     if loop.rule.penalizes_rivals:
         return _rival_penalized(loop, state, history)
     return _frequency_sensitive(loop, state, history)
 
 
-def _frequency_sensitive(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
+def _frequency_sensitive(loop: Any, state: "LoopState", history: list[tuple[int, float, float]]) -> Any:
     """Competition by losses times the share of rows won so far; none where the rule has no such passes."""
     won = np.zeros(len(state.structures))
     for _ in range(loop.rule.competition_passes()):
@@ -58,7 +63,7 @@ class _CompetitionTotals:
         )
 
 
-def _rival_penalized(loop: Any, state: Any, history: list[tuple[int, float, float]]) -> Any:
+def _rival_penalized(loop: Any, state: "LoopState", history: list[tuple[int, float, float]]) -> Any:
     """Winners move to their rows and rivals away from them, until the winners converge."""
     structures = list(state.structures)
     for _ in range(loop.rule.competition_passes()):
@@ -69,8 +74,8 @@ def _rival_penalized(loop: Any, state: Any, history: list[tuple[int, float, floa
         history.append((len(history), totals.value, np.inf))
         moves = []
         for j, each in enumerate(structures):
-            attraction = totals.won_sum[j] - totals.won[j] * each.center_
-            repulsion = totals.lost_sum[j] - totals.lost[j] * each.center_
+            attraction = totals.won_sum[j] - totals.won[j] * each.location
+            repulsion = totals.lost_sum[j] - totals.lost[j] * each.location
             moves.append((attraction - repulsion) / max(totals.won[j] + totals.lost[j], 1e-300))
         winners = [j for j in range(len(structures)) if totals.won[j] > 0]
         movement = max(float(np.linalg.norm(moves[j])) for j in winners)
@@ -79,14 +84,14 @@ def _rival_penalized(loop: Any, state: Any, history: list[tuple[int, float, floa
             if surplus is None:
                 break
             winners.remove(surplus)
-        structures = [structures[j].moved_to(structures[j].center_ + moves[j]) for j in winners]
+        structures = [structures[j].moved_to(structures[j].location + moves[j]) for j in winners]
     else:  # points that oscillate within a cluster
         structures = _one_per_cluster(loop, state, structures)
     shares = np.full(len(structures), 1.0 / len(structures))
     return replace(state, structures=structures, shares=shares)
 
 
-def _one_per_cluster(loop: Any, state: Any, structures: list[Any]) -> list[Any]:
+def _one_per_cluster(loop: Any, state: "LoopState", structures: "list[Structure]") -> "list[Structure]":
     """The means of the rows that points win, without surplus points."""
     while True:
         current = replace(state, structures=structures)
@@ -100,7 +105,7 @@ def _one_per_cluster(loop: Any, state: Any, structures: list[Any]) -> list[Any]:
         structures = [structures[j].moved_to(totals.won_sum[j] / totals.won[j]) for j in winners]
 
 
-def _surplus_point(loop: Any, state: Any, totals: _CompetitionTotals) -> int | None:
+def _surplus_point(loop: Any, state: "LoopState", totals: _CompetitionTotals) -> int | None:
     """A point that shares a cluster with another, if there is one: of the two the one with fewer rows.
 
     Two points share a cluster where D² < 16 s²: D is the distance of the means of their rows, s² the variance of the
@@ -116,7 +121,7 @@ def _surplus_point(loop: Any, state: Any, totals: _CompetitionTotals) -> int | N
     directions = directions / np.where(lengths > 0, lengths, 1.0)[:, None]
     ends = np.array(pairs)
 
-    def leaf(block: Any) -> Floats:
+    def leaf(block: Block) -> Floats:
         X, w = dense(block.X), block.weights
         owners = first_least(loop.losses(X, state))
         along = np.asarray(X @ directions.T) - np.einsum("jd,pd->jp", means, directions)[owners]
@@ -140,8 +145,8 @@ def _nearest(means: Floats, i: int) -> int:
     return int(squares.argmin())
 
 
-def _leaf(loop: Any, state: Any) -> Callable[[Any], _CompetitionTotals]:
-    def leaf(block: Any) -> _CompetitionTotals:
+def _leaf(loop: Any, state: "LoopState") -> Callable[[Any], _CompetitionTotals]:
+    def leaf(block: Block) -> _CompetitionTotals:
         X, w = dense(block.X), block.weights
         k = len(state.structures)
         losses = loop.losses(X, state)

@@ -4,16 +4,19 @@ Every density works in its whitened coordinates y = L⁻¹(x − mean): the dist
 of r, r y and r y yᵀ there. Neither distant nor thin densities lose digits, and no square of a column is ever formed.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg as sl
 
 from gramian._core.numerics.compiled import njit
 from gramian._core.numerics.exponential import exp_here
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats, Matrix
 from gramian.structures.components.densities.covariance import LOG_2PI, log_volume
 from gramian.structures.loop.sufficient_statistics import Scatter
+
+if TYPE_CHECKING:
+    from gramian.structures.components.densities.gaussian import Gaussian
 
 PANEL = 128  # rows at once, whose whitened coordinates for all densities stay in the cache
 MAX_NUMBERS = 2**22  # in the covariances of all densities; beyond, the plain pass is used
@@ -22,7 +25,7 @@ MAX_NUMBERS = 2**22  # in the covariances of all densities; beyond, the plain pa
 class GaussianPass:
     """The E-step for the densities of one state."""
 
-    def __init__(self, structures: list[Any], shares: Floats) -> None:
+    def __init__(self, structures: "list[Gaussian]", shares: Floats) -> None:
         k, d = len(structures), len(structures[0].mean_)
         self.structures, self.k, self.d = structures, k, d
         self.full = np.ndim(structures[0]._root) == 2
@@ -43,7 +46,7 @@ class GaussianPass:
             log_shares = np.maximum(np.log(shares), -1e300)
         self.constant = log_shares - 0.5 * d * LOG_2PI - np.array([log_volume(each._root, d) for each in structures])
 
-    def __call__(self, X: Any, weight: Any, owners: Any, scores: Any) -> tuple[float, Floats, list[Scatter]]:
+    def __call__(self, X: Matrix, weight: Any, owners: Any, scores: Any) -> tuple[float, Floats, list[Scatter]]:
         """−Σw log density, and the weight and scatter of every density; sets owners and scores."""
         k, d = self.k, self.d
         mass, first = np.zeros(k), np.zeros((k, self.wide))
@@ -70,7 +73,7 @@ class GaussianPass:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _load(X: Any, center: Any, start: int, m: int, x: Any) -> None:  # pragma: no cover - compiled
+def _load(X: Array, center: Array, start: int, m: int, x: Array) -> None:  # pragma: no cover - compiled
     """Rows start … start + m − 1 less the centre, a column in each row of x; the rest of the panel is zero."""
     for i in range(len(center)):
         for t in range(m):
@@ -80,7 +83,7 @@ def _load(X: Any, center: Any, start: int, m: int, x: Any) -> None:  # pragma: n
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _whiten(x: Any, A: Any, b: Any, y: Any, q: Any) -> None:  # pragma: no cover - compiled
+def _whiten(x: Array, A: Array, b: Array, y: Array, q: Array) -> None:  # pragma: no cover - compiled
     """y = A x − b for lower triangular A in blocks of four, and q = ‖y‖²."""
     d = len(b)
     for t in range(PANEL):
@@ -110,7 +113,7 @@ def _whiten(x: Any, A: Any, b: Any, y: Any, q: Any) -> None:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _dots(u: Any, y: Any, i: int, j: int, S: Any) -> None:  # pragma: no cover - compiled
+def _dots(u: Array, y: Array, i: int, j: int, S: Array) -> None:  # pragma: no cover - compiled
     """S[i…i+3, j…j+3] += u yᵀ over the rows of a panel."""
     for g in range(2):
         u0, u1 = u[i + 2 * g], u[i + 2 * g + 1]
@@ -139,7 +142,7 @@ def _dots(u: Any, y: Any, i: int, j: int, S: Any) -> None:  # pragma: no cover -
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
-def _sum(v: Any) -> Any:  # pragma: no cover - compiled
+def _sum(v: Array) -> Any:  # pragma: no cover - compiled
     total = 0.0
     for t in range(PANEL):
         total += v[t]
@@ -148,7 +151,7 @@ def _sum(v: Any) -> Any:  # pragma: no cover - compiled
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _responsibilities(
-    p: Any, constant: Any, largest: Any, total: Any, bits: Any
+    p: Array, constant: Array, largest: Array, total: Array, bits: Array
 ) -> None:  # pragma: no cover - compiled
     """Turn p[c] = ‖y‖² into responsibilities × total; largest + log total is the log density of the mixture."""
     k = len(p)
@@ -175,7 +178,7 @@ def _responsibilities(
 
 @njit(cache=True, nogil=True)
 def _finish(
-    p: Any, largest: Any, total: Any, weight: Any, start: int, m: int, owners: Any, scores: Any
+    p: Array, largest: Array, total: Array, weight: Array, start: int, m: int, owners: Array, scores: Array
 ) -> Any:  # pragma: no cover - compiled
     """Set responsibilities times weights, owners and scores of m rows; return Σw log density."""
     k = len(p)
@@ -203,8 +206,8 @@ def _finish(
 
 @njit(cache=True, nogil=True)
 def _full(
-    X: Any, weight: Any, center: Any, A: Any, b: Any, constant: Any, mass: Any, first: Any, second: Any, owners: Any,
-    scores: Any,
+    X: Array, weight: Array, center: Array, A: Array, b: Array, constant: Array, mass: Array, first: Array,
+    second: Array, owners: Array, scores: Array,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     n, k, d = len(X), A.shape[0], A.shape[1]
     x, y, u = np.zeros((d, PANEL)), np.empty((k, d, PANEL)), np.empty((d, PANEL))
@@ -235,7 +238,7 @@ def _full(
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _square_distances(x: Any, a: Any, b: Any, q: Any) -> None:  # pragma: no cover - compiled
+def _square_distances(x: Array, a: Array, b: Array, q: Array) -> None:  # pragma: no cover - compiled
     """q = Σ (a x − b)², four columns at once."""
     d, i = len(a), 0
     for t in range(PANEL):
@@ -258,7 +261,7 @@ def _square_distances(x: Any, a: Any, b: Any, q: Any) -> None:  # pragma: no cov
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def _moments(
-    x: Any, a: Any, b: Any, r: Any, i: int, j: int, first: Any, second: Any
+    x: Array, a: Array, b: Array, r: Array, i: int, j: int, first: Array, second: Array
 ) -> None:  # pragma: no cover - compiled
     """Sums of r y and r y² for the columns i and j, which may be one."""
     x0, x1, a0, a1, b0, b1 = x[i], x[j], a[i], a[j], b[i], b[j]
@@ -279,8 +282,8 @@ def _moments(
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _diagonal(
-    X: Any, weight: Any, center: Any, a: Any, b: Any, constant: Any, mass: Any, first: Any, second: Any, owners: Any,
-    scores: Any,
+    X: Array, weight: Array, center: Array, a: Array, b: Array, constant: Array, mass: Array, first: Array,
+    second: Array, owners: Array, scores: Array,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     n, k, d = len(X), a.shape[0], a.shape[1]
     x = np.zeros((d, PANEL))

@@ -7,9 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core import validation
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows
+from gramian.rows.base import Block
 from gramian.solvers.kmeans.lloyd import lloyd
 from gramian.solvers.kmeans.points import ScaledPoints
 from gramian.solvers.kmeans.seeding import by_weight, farthest, plus_plus
@@ -59,7 +60,7 @@ def drawn_rows(rows: Rows, max_rows: int, rng: np.random.Generator) -> tuple[Int
     ranks = np.arange(total) if total <= max_rows else np.sort(rng.choice(total, max_rows, replace=False))
     first_ranks = np.concatenate([[0], np.cumsum(counts)])
 
-    def drawn(block: Any) -> list[Any]:
+    def drawn(block: Block) -> list[tuple[Ints, Any, Floats]]:
         i = block.start // rows.block_size
         low, high = first_ranks[i], first_ranks[i + 1]
         of_block = ranks[np.searchsorted(ranks, low) : np.searchsorted(ranks, high)] - low
@@ -76,14 +77,16 @@ def drawn_rows(rows: Rows, max_rows: int, rng: np.random.Generator) -> tuple[Int
     return np.concatenate([index for index, _, _ in parts]), X, np.concatenate([w for *_, w in parts])
 
 
-def _distinct(X: Any) -> tuple[Any, Any]:
+def _distinct(X: Matrix) -> tuple[Any, Any]:
     """The first row of each group of equal rows, sorted by the rows alone, and the group of every row."""
     keys = X @ np.random.default_rng(0).standard_normal(X.shape[1]) if sp.issparse(X) else X
     _, first, of_row = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return first, of_row.reshape(-1)
 
 
-def initial_structures(templates: list[Any], rows: Rows, how: Any, rng: np.random.Generator) -> list[Any]:
+def initial_structures(
+    templates: "list[Structure]", rows: Rows, how: object, rng: np.random.Generator
+) -> "list[Structure]":
     """Fitted structures to start from, one for every template."""
     if (fitted := fitted_structures(templates, how)) is not None:
         return fitted
@@ -101,12 +104,12 @@ def initial_structures(templates: list[Any], rows: Rows, how: Any, rng: np.rando
     return grown(templates, sample, how, rng)
 
 
-def have_shapes(templates: list[Any], d: int) -> bool:
+def have_shapes(templates: "list[Structure]", d: int) -> bool:
     """Whether some structures are fitted first to several rows of a sample, by costly trials."""
     return any(each.initialized_by == "sample" and each.min_rows(d) > 1 for each in templates)
 
 
-def start_rows(X: Any, weight: Any, k: int, how: str, rng: np.random.Generator) -> Any:
+def start_rows(X: Matrix, weight: Any, k: int, how: str, rng: np.random.Generator) -> Any:
     """Indices of k rows to start means from."""
     validation.choice("init", how, INITS)
     if how == "farthest":
@@ -116,7 +119,7 @@ def start_rows(X: Any, weight: Any, k: int, how: str, rng: np.random.Generator) 
     return by_weight(weights_or_ones(weight, len(ScaledPoints.of(X).X)), k, rng)
 
 
-def fitted_structures(templates: list[Any], how: Any) -> list[Any] | None:
+def fitted_structures(templates: "list[Structure]", how: object) -> "list[Structure] | None":
     """The fitted structures that `init` lists, one for every template; None where it is something else."""
     if not (isinstance(how, list | tuple) and how and all(isinstance(each, Structure) for each in how)):
         return None
@@ -132,7 +135,7 @@ def fitted_structures(templates: list[Any], how: Any) -> list[Any] | None:
     return copies
 
 
-def centers_of(how: Any, k: int, d: int) -> Floats:
+def centers_of(how: object, k: int, d: int) -> Floats:
     """Centres to start from, checked."""
     centers = validation.array("init", how, f"one of {', '.join(map(repr, INITS))}, or centres of shape ({k}, {d})")
     if centers.shape != (k, d):
@@ -145,7 +148,7 @@ def centers_of(how: Any, k: int, d: int) -> Floats:
     return centers
 
 
-def from_centers(templates: list[Any], sample: SeedSample, centers: Floats) -> list[Any]:
+def from_centers(templates: "list[Structure]", sample: SeedSample, centers: Floats) -> "list[Structure]":
     """Structures fitted to the rows nearest to each centre; points are the centres."""
     points = [Point().moved_to(center) for center in centers]
     owners = first_least(np.column_stack([point.loss(sample.X) for point in points]))
@@ -166,7 +169,9 @@ def from_centers(templates: list[Any], sample: SeedSample, centers: Floats) -> l
     return structures
 
 
-def extended(structures: list[Any], template: Any, sample: SeedSample, rng: np.random.Generator) -> list[Any]:
+def extended(
+    structures: "list[Structure]", template: "Structure", sample: SeedSample, rng: np.random.Generator
+) -> "list[Structure]":
     """Structures and one more where they fit worst; a density is placed at the row of largest loss."""
     nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
     if not template.density:
@@ -175,14 +180,16 @@ def extended(structures: list[Any], template: Any, sample: SeedSample, rng: np.r
     return [*structures, broad.moved_to(sample.row(int(nearest.argmax())))]
 
 
-def grown(templates: list[Any], sample: SeedSample, how: str, rng: np.random.Generator, before: Any = ()) -> list[Any]:
+def grown(
+    templates: "list[Structure]", sample: SeedSample, how: str, rng: np.random.Generator, before: Any = ()
+) -> "list[Structure]":
     """Structures one by one, each the best of several trials on rows of large loss with those before it.
 
     For points this is greedy k-means++; "farthest" takes the row of largest loss, "random" any.
     """
     middle = Point("squared" if templates[0].power == 2 else "absolute")
     nearest = middle.fitted_to(sample.X, sample.weight).loss(sample.X)
-    structures: list[Any] = list(before)
+    structures: list[Structure] = list(before)
     first = not structures
     if structures:
         nearest = np.column_stack([each.loss(sample.X) for each in structures]).min(axis=1)
@@ -212,7 +219,7 @@ def grown(templates: list[Any], sample: SeedSample, how: str, rng: np.random.Gen
     return [*before, *(new[j] for j in range(len(templates)))]
 
 
-def _order(templates: list[Any], how: str, rng: np.random.Generator) -> list[int]:
+def _order(templates: "list[Structure]", how: str, rng: np.random.Generator) -> list[int]:
     """The order in which structures are added: random where they are of several kinds."""
     mixed = len({repr(each) for each in templates}) > 1 and how != "farthest"
     return [int(j) for j in rng.permutation(len(templates))] if mixed else list(range(len(templates)))

@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from gramian._core import deadline, validation
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian._core.random import seed_from
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Estimator, Floats, Ints, Matrix, Points, Table, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.input import point_weights, refuse_invalid
 from gramian.kernels.named import kernel_of
@@ -48,10 +48,10 @@ class KernelKMeansResult:
 class KernelFit:
     """The fit of `KMeans(kernel=…)`."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Estimator) -> None:
         self.model = model
 
-    def read(self, X: Any, *, reset: bool) -> Any:
+    def read(self, X: Table, *, reset: bool) -> Any:
         """Points of the kernel; the columns of tables are validated."""
         X = X.collect().X if isinstance(X, Rows) else X
         if is_table(X):
@@ -61,13 +61,13 @@ class KernelFit:
         return self.model.kernel_.points(X)
 
     @staticmethod
-    def comparable(X: Any) -> Any:
+    def comparable(X: Matrix) -> Any:
         """Points by which rows of the fit are recognised: rows of numbers, or what the kernel compares."""
         X = X.collect().X if isinstance(X, Rows) else X
         return vectors(X).X if is_table(X) else X
 
     @single_threaded_blas()
-    def fit(self, X: Any, sample_weight: Any) -> None:
+    def fit(self, X: Table, sample_weight: Weights) -> None:
         model = self.model
         k = model._n_clusters(model._composition())
         if k is None and model.criterion == "bic":
@@ -175,7 +175,7 @@ class KernelFit:
 class _FeatureSpace:
     """Points of a kernel with their weights, and their squared distances from means in its feature space."""
 
-    def __init__(self, kernel: Any, points: Any, weight: Floats) -> None:
+    def __init__(self, kernel: Any, points: Points, weight: Floats) -> None:
         self.kernel, self.points, self.weight = kernel, points, weight
         self.K = kernel.matrix(points) if len(points) <= MAX_KEPT_POINTS else None
         self.diagonal = kernel.diag(points)
@@ -249,7 +249,7 @@ class _FeatureSpace:
         own_losses = losses[np.arange(len(labels)), labels]
         return replace(result, labels=labels, value=float(self.weight @ own_losses), losses=own_losses, norms=norms)
 
-    def path(self, max_clusters: int, model: Any, rng: np.random.Generator) -> list[KernelKMeansResult]:
+    def path(self, max_clusters: int, model: Estimator, rng: np.random.Generator) -> list[KernelKMeansResult]:
         """Fits for 1, 2, … clusters while there are distinct points; one start of each extends the fit before."""
         results: list[KernelKMeansResult] = []
         for k in range(1, max_clusters + 1):
@@ -272,7 +272,7 @@ class _FeatureSpace:
         nearer = self.column(min(i, len(until) - 1)) < before.losses
         return np.where(nearer, int(before.labels.max()) + 1, before.labels)
 
-    def features(self, points: Any) -> Floats:
+    def features(self, points: Points) -> Floats:
         """Centred rows (m, r) whose distances are those of the points in the feature space (kernel PCA)."""
         K = self.kernel.matrix(points)
         column_means = K.mean(axis=0)

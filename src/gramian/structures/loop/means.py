@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +23,17 @@ from gramian.structures.loop.initialization import (
 )
 from gramian.structures.loop.state import LoopState
 
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
-def loop_for(templates: list[Any], rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
+
+def loop_for(templates: "list[Structure]", rows: Rows, rule: Assignment, variance: float, before: Loop) -> Loop:
     """The compiled loop where it applies, else the general one; `before` where it is of that kind."""
     kind = MeansLoop if are_means(templates, rule) and is_dense(rows) else Loop
     return before if type(before) is kind else kind(rows, rule, variance)
 
 
-def are_means(structures: list[Any], rule: Assignment) -> bool:
+def are_means(structures: "list[Structure]", rule: Assignment) -> bool:
     """Whether structures are means, and each row belongs to the nearest."""
     return rule.is_nearest and all(each.is_mean for each in structures)
 
@@ -74,7 +77,9 @@ class MeansLoop(Loop):
         """The distinct rows of a small table, in an order that does not depend on that of the rows."""
         return SeedSample(self.rows, MAX_POINT_SAMPLE, np.random.default_rng(0))
 
-    def initial_structures(self, templates: list[Any], how: Any, rng: np.random.Generator) -> list[Any]:
+    def initial_structures(
+        self, templates: "list[Structure]", how: object, rng: np.random.Generator
+    ) -> "list[Structure]":
         if (fitted := fitted_structures(templates, how)) is not None:
             return fitted
         if not isinstance(how, str):
@@ -119,4 +124,4 @@ class MeansLoop(Loop):
 
 
 def _centers(state: LoopState) -> Floats:
-    return np.stack([each.center_ for each in state.structures])
+    return np.stack([each.location for each in state.structures])

@@ -1,7 +1,7 @@
 """Restarts: the loop from several starts, and the best result."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from gramian.structures.loop.initialization import have_shapes
 from gramian.structures.loop.means import loop_for
 from gramian.structures.loop.rounding import clearly_less
 from gramian.structures.loop.state import LoopState
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
 MAX_TRIAL_PASSES = 10  # from each start of shapes
 NAMES = {True: "EM", False: "alternation"}
@@ -30,7 +33,7 @@ class RestartSearch:
     rows: Rows
     rule: Assignment
     variance: float
-    init: Any
+    init: object
     n_init: int
     max_iter: int
     tol: float
@@ -44,7 +47,7 @@ class RestartSearch:
     def solver(self) -> tuple[str, str]:
         return NAMES[self.rule.soft], REASONS[self.rule.soft]
 
-    def best(self, templates: list[Any], warm: list[Any] | None = None) -> LoopResult:
+    def best(self, templates: "list[Structure]", warm: list[Any] | None = None) -> LoopResult:
         """The best result of all starts, the first of which is `warm` if given. A deterministic start is made once."""
         self.loop = loop_for(templates, self.rows, self.rule, self.variance, self.loop)
         deterministic = not isinstance(self.init, str) or self.init == "farthest" or len(templates) == 1

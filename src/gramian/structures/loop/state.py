@@ -1,17 +1,20 @@
 """The state of the loop, the totals of one pass, and the pooling of parameters that structures share."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gramian._core.types import Floats
 from gramian.structures.loop.multipass import add_present
+
+if TYPE_CHECKING:
+    from gramian.structures.components.base import Structure
 
 
 @dataclass(eq=False)
 class LoopState:
     """Structures, their mixing proportions, and the squared scale of the noise where distances are soft."""
 
-    structures: list[Any]
+    structures: "list[Structure]"
     shares: Floats
     scale: float | None = None
 
@@ -39,7 +42,7 @@ class PassTotals:
         )
 
 
-def pooled(structures: list[Any], totals: list[Any], nonempty: Any) -> list[Any]:
+def pooled(structures: "list[Structure]", totals: list[Any], nonempty: Any) -> list[Any]:
     """Statistics of the nonempty structures, after structures of one kind have pooled the parameters they share."""
     pooled_totals = list(totals)
     for kind in dict.fromkeys(type(each) for each in structures):

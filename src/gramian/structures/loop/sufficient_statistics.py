@@ -1,11 +1,10 @@
 """Sufficient statistics of structures: weighted sums, scatter about the mean, a few distinct rows."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 
 
 @dataclass(eq=False)
@@ -16,7 +15,7 @@ class WeightedSum:
     sum: Floats
 
     @classmethod
-    def of(cls, X: Any, weight: Floats) -> "WeightedSum":
+    def of(cls, X: Matrix, weight: Floats) -> "WeightedSum":
         return cls(float(weight.sum()), np.asarray(weight @ X).reshape(-1))
 
     def __add__(self, other: "WeightedSum") -> "WeightedSum":

@@ -7,8 +7,9 @@ import numpy as np
 
 from gramian._core import validation
 from gramian._core.numerics.small_tables import is_small
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix, Table
 from gramian.rows import Rows
+from gramian.rows.base import Block
 from gramian.structures.components.base import ProbabilityDensity, dense, total_over
 from gramian.structures.components.densities.covariance import (
     KINDS,
@@ -74,18 +75,18 @@ class Gaussian(ProbabilityDensity):
     def scatter_matrix(self) -> Floats:
         return as_matrix(self.covariance_, len(self.mean_))
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         if np.isnan(X).any():
             return marginal(X, self.mean_, self.scatter_matrix())
         y = whitened(X - self.mean_, self._root)
         d = X.shape[1]
         return 0.5 * np.einsum("ij,ij->i", y, y) + log_volume(self._root, d) + 0.5 * d * LOG_2PI
 
-    def log_density(self, X: Any) -> Floats:
+    def log_density(self, X: Table) -> Floats:
         """log N(x; mean, covariance) of every row; where numbers are missing, of those observed."""
         return super().log_density(X)
 
-    def statistics(self, X: Any, weight: Floats) -> Scatter:
+    def statistics(self, X: Matrix, weight: Floats) -> Scatter:
         if np.isnan(X).any():
             return expected(X, weight, self.mean_, self.scatter_matrix(), self._kind != "full")
         return Scatter.of(X, weight, diagonal=self._kind != "full")
@@ -151,7 +152,7 @@ class Gaussian(ProbabilityDensity):
             return None
         e_step = GaussianPass(structures, state.shares)
 
-        def leaf(block: Any) -> Any:
+        def leaf(block: Block) -> Any:
             m = len(block)
             owners, scores = np.empty(m, dtype=np.int64), np.empty(m)
             value, mass, totals = e_step(np.ascontiguousarray(block.X), block.weight, owners, scores)
@@ -170,7 +171,7 @@ class Gaussian(ProbabilityDensity):
 def column_moments(rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and variance of the observed numbers of each column."""
 
-    def of_block(block: Any) -> "_ColumnMoments":
+    def of_block(block: Block) -> "_ColumnMoments":
         X, w = dense(block.X), block.weights[:, None]
         observed = np.isfinite(X)
         if observed.all():

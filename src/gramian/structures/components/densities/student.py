@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from gramian._core import validation
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix, Table
 from gramian.rows import Rows
 from gramian.structures.components.base import ProbabilityDensity, total_over
 from gramian.structures.components.densities.covariance import factor, floored, log_volume, units, whitened
@@ -57,7 +57,7 @@ class StudentT(ProbabilityDensity):
     array([1.05])
     """
 
-    nu: Any = 4.0
+    nu: float | str = 4.0
     regularization: float = 1e-6
     noun: ClassVar[tuple[str, str]] = ("t-density", "t-densities")
 
@@ -84,16 +84,16 @@ class StudentT(ProbabilityDensity):
         y = whitened(X - self.mean_, self._root)
         return np.einsum("ij,ij->i", y, y)
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         d, nu = X.shape[1], self.nu_
         constant = gammaln(0.5 * nu) - gammaln(0.5 * (nu + d)) + 0.5 * d * np.log(np.pi * nu)
         return constant + log_volume(self._root, d) + 0.5 * (nu + d) * np.log1p(self._mahalanobis(X) / nu)
 
-    def log_density(self, X: Any) -> Floats:
+    def log_density(self, X: Table) -> Floats:
         """log t(x; nu, mean, scale) of every row."""
         return super().log_density(X)
 
-    def statistics(self, X: Any, weight: Floats) -> Scatter:
+    def statistics(self, X: Matrix, weight: Floats) -> Scatter:
         if not self.is_fitted:
             return Scatter.of(X, weight)
         nu = self.nu_

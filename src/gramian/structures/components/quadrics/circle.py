@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats, Matrix
 from gramian.rows import Rows
+from gramian.rows.base import Block
 from gramian.structures.components.base import Structure, dense
 from gramian.structures.components.geometry import Geometry
 from gramian.structures.components.quadrics.levenberg import MAX_PASSES, NormalEquations, levenberg
@@ -43,7 +44,7 @@ class Circle(Structure):
 
     noun: ClassVar[tuple[str, str]] = ("circle", "circles")
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         deviation = X - self.center_
         losses = (np.sqrt(np.einsum("ij,ij->i", deviation, deviation)) - self.radius_) ** 2
         return zero_on_structure(losses, deviation, self.center_)
@@ -53,7 +54,7 @@ class Circle(Structure):
         """Whether there is a circle to step from."""
         return self.is_fitted and self.radius_ > 0
 
-    def statistics(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Matrix, weight: Floats) -> Any:
         """The scatter of the rows; once there is a circle, the normal equations of the next step as well."""
         if not self._has_radius:
             return Scatter.of(X, weight)
@@ -96,7 +97,7 @@ class Circle(Structure):
     def _update(self, estimate: Any) -> None:
         self.center_, self.radius_ = estimate
 
-    def rough_fit(self, X: Any, weight: Floats) -> Self:
+    def rough_fit(self, X: Matrix, weight: Floats) -> Self:
         scatter = Scatter.of(X, weight)
         units = _CircleUnits(scatter.mean, scatter.size)
         if units.unit == 0:
@@ -113,7 +114,7 @@ class Circle(Structure):
     def geometry(self) -> Geometry:
         return Geometry(self.center_, quadric=self.radius_**2 * np.eye(len(self.center_)))
 
-    def measures(self) -> dict[str, Any]:
+    def measures(self) -> dict[str, object]:
         return {"centre": self.center_, "radius": self.radius_}
 
     def codimension(self, d: int) -> int:
@@ -164,7 +165,7 @@ class _CircleUnits:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equations(
-    X: Any, weight: Any, origin: Any, unit: Any, state: Any, J: Any, gradient: Any, hessian: Any
+    X: Array, weight: Array, origin: Array, unit: Array, state: Array, J: Array, gradient: Array, hessian: Array
 ) -> Any:  # pragma: no cover - compiled
     """Add up the normal equations of r = ‖x − c‖ − radius and return Σw r²; J is workspace whose last number is −1."""
     n, d = X.shape
@@ -203,7 +204,7 @@ def principal_widths(rows: Rows, max_rows: int) -> tuple[int, Floats]:
     axes = principal_axes(scatter.cross)[1]
 
     # sums along the principal directions keep digits that the scatter of the columns has lost
-    def squares(block: Any) -> Floats:
+    def squares(block: Block) -> Floats:
         return np.asarray(block.weights @ (((dense(block.X) - scatter.mean) / scale) @ axes) ** 2)
 
     return len(distinct.rows), np.sqrt(rows.sum(squares)[::-1] / scatter.weight)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.linalg as sl
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.rows import Rows
 from gramian.structures.components.base import Structure
 from gramian.structures.components.geometry import Geometry
@@ -77,7 +77,7 @@ class Ellipse(Structure):
         if d < 2:
             raise ValueError("X has 1 column (n_features=1); Ellipse needs at least 2.")
 
-    def loss(self, X: Any) -> Floats:
+    def loss(self, X: Matrix) -> Floats:
         deviation = X - self.center_
         distances = signed_distances(deviation @ self.directions_.T, self.axes_)[0]
         return zero_on_structure(distances**2, deviation, self.center_)
@@ -87,7 +87,7 @@ class Ellipse(Structure):
         """Whether there is an ellipse to step from."""
         return self.is_fitted and self.axes_.min() > 0
 
-    def statistics(self, X: Any, weight: Floats) -> Any:
+    def statistics(self, X: Matrix, weight: Floats) -> Any:
         """The scatter of the rows; once there is an ellipse, the normal equations of the next step as well."""
         if not self._has_axes:
             return Scatter.of(X, weight)
@@ -169,7 +169,7 @@ class Ellipse(Structure):
             basis * np.where(np.einsum("ij,ij->i", basis, directions[:, order].T) < 0, -1.0, 1.0)[:, None]
         )
 
-    def rough_fit(self, X: Any, weight: Floats) -> Self:
+    def rough_fit(self, X: Matrix, weight: Floats) -> Self:
         scatter = Scatter.of(X, weight)
         scale = scatter.size
         if scale == 0:
@@ -193,7 +193,7 @@ class Ellipse(Structure):
         semi_axes = self.directions_ * self.axes_[:, None]
         return Geometry(self.center_, quadric=semi_axes.T @ semi_axes)
 
-    def measures(self) -> dict[str, Any]:
+    def measures(self) -> dict[str, object]:
         return {"centre": self.center_, "axes": self.axes_}
 
     def codimension(self, d: int) -> int:

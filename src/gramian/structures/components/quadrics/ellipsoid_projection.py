@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats
 
 MAX_NEWTON_STEPS = 100
 
@@ -32,7 +32,7 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _project_rows(
-    Z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any, distances: Any
+    Z: Array, a: Array, g: Array, shortest: int, b: Array, y: Array, distances: Array
 ) -> None:  # pragma: no cover - compiled
     for row in range(len(Z)):
         distances[row] = _project(Z[row], a, g, shortest, b, y[row])
@@ -45,7 +45,7 @@ def _gaps(a: Floats) -> tuple[Floats, int]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _project(z: Any, a: Any, g: Any, shortest: int, b: Any, y: Any) -> Any:  # pragma: no cover - compiled
+def _project(z: Array, a: Array, g: Array, shortest: int, b: Array, y: Array) -> Any:  # pragma: no cover - compiled
     """Set the projection of one row in y, and return its signed distance."""
     d = len(a)
     lower_bound, inside_value = 0.0, 0.0
@@ -110,8 +110,8 @@ def ellipse_equations(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _equations(
-    X: Any, weight: Any, origin: Any, unit: float, center: Any, size: float, a: Any, g: Any, shortest: int,
-    directions: Any, workspace: Any, gradient: Any, hessian: Any,
+    X: Array, weight: Array, origin: Array, unit: float, center: Array, size: float, a: Array, g: Array, shortest: int,
+    directions: Array, workspace: Array, gradient: Array, hessian: Array,
 ) -> float:  # pragma: no cover - compiled  # fmt: skip
     d, x, z, y, b, normal, J = (
         len(a),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 from gramian.structures.loop.multipass import PassRequest
 
 MAX_PASSES = 400  # of a fit
@@ -131,5 +131,7 @@ def _value(run: _Run) -> float:
     return run.value
 
 
-def _at_states(equations: Callable[..., NormalEquations], states: list[Any], X: Any, weight: Floats) -> NormalEquations:
+def _at_states(
+    equations: Callable[..., NormalEquations], states: list[Any], X: Matrix, weight: Floats
+) -> NormalEquations:
     return equations(X, weight, states)
