@@ -15,6 +15,8 @@ from gramian.solvers.kernel import dual_perceptron
 from gramian.solvers.smooth.plain_descent import minimise_plain
 from gramian.solvers.smooth.proximal_newton import minimise
 from gramian.solvers.solve import fit_problem
+from gramian.structures.components.quadrics import circle
+from gramian.structures.components.quadrics import ellipsoid_projection as projection
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -31,6 +33,35 @@ def test_plain_proximal_descent_has_the_compiled_bits(seed):
         loop(A.T @ A, there, left, l1, low, high, 1e-9, 300)
         found.append((there, left))
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_plain_ellipsoid_projections_have_the_compiled_bits(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 160)), int(rng.integers(2, 12))
+    X, axes = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.9), 10.0 ** rng.uniform(-3, 1, d)
+    a = axes / axes.max()
+    results = []
+    for project in (projection._project_rows, projection._project_rows_plain):
+        y, distances = np.empty((n, d)), np.empty(n)
+        project(X, a, *projection._gaps(a), np.empty(d), y, distances)
+        results.append(np.column_stack([y, distances]))
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_plain_circle_equations_have_the_compiled_bits(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 160)), int(rng.integers(1, 12))
+    X, weight, state = rng.normal(size=(n, d)), rng.random(n), rng.normal(size=d + 1)
+    X[0] = 0.3 + 1.7 * state[:d]  # a row at the centre
+    results = []
+    for equations in (circle._equations, circle._equations_plain):
+        gradient, hessian = np.zeros(d + 1), np.zeros((d + 1, d + 1))
+        J = np.append(state[:d], -1.0)
+        value = equations(X, weight, np.full(d, 0.3), 1.7, state, J, gradient, hessian)
+        results.append(np.concatenate([gradient, hessian.ravel(), [value]]))
+    np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")
@@ -50,7 +81,15 @@ def test_plain_perceptron_has_the_compiled_bits(monkeypatch, kernel):
     np.testing.assert_array_equal(*coefs)
 
 
-@pytest.mark.parametrize("model", ["Classifier(penalty=gm.penalties.L1())", "Perceptron()", "Perceptron(kernel='rbf')"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Classifier(penalty=gm.penalties.L1())",
+        "Perceptron()",
+        "Perceptron(kernel='rbf')",
+        "KCircles(2, n_init=2)",
+    ],
+)
 def test_first_small_fit_compiles_nothing(tmp_path, model):
     """Within the time that plain loops are given, which is without end here, so that no clock decides."""
     code = (

@@ -237,7 +237,7 @@ def _add_outer_plain(H: Floats, y: Floats, factor: float) -> None:
     H += (factor * y)[:, None] * y
 
 
-_add_outer = compiled_later(add_outer, _add_outer_plain, add_outer)
+_add_outer = compiled_later(add_outer, _add_outer_plain, add_outer, seconds=lambda H, *_: 5e-6 + 1e-9 * H.size)
 
 
 class _Models:

@@ -257,4 +257,6 @@ def descend(
     return largest, moved_zeros <= FEW_ZEROS * nonzero
 
 
-_minimise_few = compiled_later(minimise, minimise_plain, descend, free_step, move_free)
+_minimise_few = compiled_later(
+    minimise, minimise_plain, descend, free_step, move_free, seconds=lambda H, *_: 6e-6 * H.size
+)

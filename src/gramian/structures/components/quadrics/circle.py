@@ -6,7 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gramian._core.numerics.compiled import njit
+from gramian._core.numerics.compiled import compiled_later, njit
+from gramian._core.numerics.small_tables import is_small, sums_in_order
 from gramian._core.types import Array, Floats, Matrix
 from gramian.rows import Rows
 from gramian.rows.base import Block
@@ -156,10 +157,8 @@ class _CircleUnits:
         s, p = len(states), len(self.origin) + 1
         sums = NormalEquations(float(weight.sum()), np.zeros(s), np.zeros((s, p)), np.zeros((s, p, p)))
         for i, state in enumerate(states):
-            J = np.append(state[:-1], -1.0)
-            sums.value[i] = _equations(
-                X, weight, self.origin, self.unit, state, J, sums.gradient[i], sums.hessian[i]
-            )  # fmt: skip
+            J, loop = np.append(state[:-1], -1.0), _few_equations if is_small(X.size) else _equations
+            sums.value[i] = loop(X, weight, self.origin, self.unit, state, J, sums.gradient[i], sums.hessian[i])
         return sums
 
 
@@ -189,6 +188,27 @@ def _equations(
         for j in range(i):
             hessian[j, i] = hessian[i, j]
     return value
+
+
+def _equations_plain(
+    X: Floats, weight: Floats, origin: Floats, unit: float, state: Floats, J: Floats, gradient: Floats, hessian: Floats
+) -> float:
+    """`_equations` in NumPy, for few rows: the same sums in the same order."""
+    n, d = X.shape
+    x = ((X - origin) / unit - state[:d]).T
+    distance = np.sqrt(sums_in_order(x * x))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        direction = np.where(distance > 0.0, -x / distance, 0.0)
+    r = distance - state[d]
+    columns = np.column_stack([direction.T, np.full(n, J[d]), r])
+    sums = sums_in_order((weight[:, None] * columns[:, :-1])[:, :, None] * columns[:, None])
+    gradient += sums[:, -1]
+    products = np.tril(sums[:, :-1])
+    hessian += products + np.tril(products, -1).T
+    return float(np.add.accumulate(weight * r * r)[-1])
+
+
+_few_equations = compiled_later(_equations, _equations_plain, _equations, seconds=lambda X, *_: 6e-5 + 5e-8 * X.size)
 
 
 def principal_widths(rows: Rows, max_rows: int) -> tuple[int, Floats]:

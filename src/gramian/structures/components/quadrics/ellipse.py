@@ -128,9 +128,10 @@ class Ellipse(Structure):
             center, axes, directions = state
             if np.abs(step[d : 2 * d]).max() > 20:
                 return None
-            new_axes, rotated = axes * np.exp(step[d : 2 * d]), _rotated(directions, step[2 * d :])
+            new_axes = axes * np.exp(step[d : 2 * d])
             if new_axes.max() > max_axis or new_axes.min() < min_axis:
                 return None
+            rotated = _rotated(directions, step[2 * d :])
             if anchor is not None:
                 projection = anchor(state)
                 center = center + directions @ projection - rotated @ (projection * (new_axes / axes))

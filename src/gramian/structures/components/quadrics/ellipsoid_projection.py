@@ -1,11 +1,13 @@
 """Projection of rows on an ellipsoid, and the normal equations of the signed distances."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from gramian._core.numerics.compiled import njit
-from gramian._core.types import Array, Floats
+from gramian._core.numerics.small_tables import is_small, sums_in_order
+from gramian._core.types import Array, Bools, Floats
 
 MAX_NEWTON_STEPS = 100
 
@@ -26,7 +28,8 @@ def signed_distances(Z: Floats, axes: Floats) -> tuple[Floats, Floats]:
     if size == 0:
         return np.sqrt(np.einsum("ij,ij->i", Z, Z)), np.zeros_like(Z)
     projections, distances, scaled = np.empty_like(Z), np.empty(len(Z)), axes / size
-    _project_rows(np.ascontiguousarray(Z) / size, scaled, *_gaps(scaled), np.empty(len(scaled)), projections, distances)
+    loop = _project_rows_plain if is_small(Z.size) else _project_rows
+    loop(np.ascontiguousarray(Z) / size, scaled, *_gaps(scaled), np.empty(len(scaled)), projections, distances)
     return size * distances, size * projections
 
 
@@ -103,9 +106,14 @@ def ellipse_equations(
             X, weight, origin, unit, center, size, scaled, *_gaps(scaled), directions, workspace, gradient, hessian
         )
     )
-    lower = np.tril_indices(len(gradient), -1)
+    lower = _below_diagonal(len(gradient))
     hessian.T[lower] = hessian[lower]
     return value
+
+
+@cache
+def _below_diagonal(p: int) -> Any:
+    return np.tril_indices(p, -1)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -152,3 +160,66 @@ def _equations(
             for j in range(i + 1):
                 hessian[i, j] += u * J[j]
     return value
+
+
+def _project_rows_plain(
+    Z: Floats, a: Floats, g: Floats, shortest: int, b: Floats, y: Floats, distances: Floats
+) -> None:
+    """`_project_rows` in NumPy, for few rows."""
+    y.T[...], distances[...] = _project_plain(np.ascontiguousarray(Z.T), a, g, shortest)
+
+
+def _project_plain(Z: Floats, a: Floats, g: Floats, shortest: int) -> tuple[Floats, Floats]:
+    """`_project` of all columns of Z at once: the same steps and sums in the same order."""
+    axis, gap = a[:, None], g[:, None]
+    b = axis * np.abs(Z)
+    positive = b > 0.0
+    all_positive = bool(positive.all())
+    with np.errstate(all="ignore"):
+        lower_bound = np.maximum((b - gap).max(axis=0), 0.0)
+        s = np.maximum(lower_bound, a[shortest] * a[shortest])
+        total, slope = _secular(b, gap, s, None if all_positive else positive)
+        step = total * (np.sqrt(total) - 1.0) / slope
+        above_root = ~((total > 1.0) & (slope > 0.0))
+        first = np.where(slope > 0.0, s + step, lower_bound)
+        iterating = above_root | ((step < np.inf) & ~(step <= 1e-9 * (s + step)))
+        s = np.where(
+            above_root, np.where(first > lower_bound, first, lower_bound), np.where(step < np.inf, s + step, s)
+        )
+        index = np.flatnonzero(iterating)
+        t, b, mask = s[index], b[:, index], positive[:, index]
+        for _ in range(MAX_NEWTON_STEPS - 1):
+            total, slope = _secular(b, gap, t, None if all_positive else mask)
+            step = total * (np.sqrt(total) - 1.0) / slope
+            iterating = (step > 0.0) & (step < np.inf)  # where the sum is above 1 and has a slope
+            np.add(t, step, out=t, where=iterating)
+            iterating &= step > 1e-9 * t
+            rest = np.flatnonzero(iterating)
+            if len(rest) < len(t):
+                s[index] = t
+                index, t, b, mask = index[rest], t[rest], b[:, rest], mask[:, rest]
+                if not len(rest):
+                    break
+        s[index] = t
+        y = (axis * axis) * Z / (gap + s)
+        if not all_positive:
+            y = np.where(positive, y, 0.0)
+        at_zero = s == 0.0
+        if at_zero.any():
+            inside = sums_in_order((y / axis) * (y / axis))
+            at_zero &= inside < 1.0
+            y[shortest] = np.where(at_zero, a[shortest] * np.sqrt(1.0 - inside), y[shortest])
+        scaled = Z / axis
+        distances = np.sqrt(sums_in_order((Z - y) * (Z - y)))
+        return y, np.where(sums_in_order(scaled * scaled) > 1.0, distances, -distances)
+
+
+def _secular(b: Floats, gap: Floats, s: Floats, mask: Bools | None) -> tuple[Floats, Floats]:
+    """Σ (b / (g + s))² and half of its slope, over the coordinates of the mask."""
+    inverse = 1.0 / (gap + s)
+    part = b * inverse
+    part *= part
+    inverse *= part
+    if mask is None:
+        return sums_in_order(part), sums_in_order(inverse)
+    return sums_in_order(np.where(mask, part, 0.0)), sums_in_order(np.where(mask, inverse, 0.0))
