@@ -61,8 +61,8 @@ def test_first_fits_compile_nothing():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["spanning_tree", "ward_chain", *range(4)])
-def test_chains_in_numpy_are_the_compiled_ones(name, weighted, table):
+@pytest.mark.parametrize("method", ["spanning_tree", *range(5)])
+def test_chains_in_numpy_are_the_compiled_ones(method, weighted, table):
     n = len(table)
     weight = np.random.default_rng(0).random(n) + 0.1 if weighted else np.ones(n)
     answers = []
@@ -71,16 +71,15 @@ def test_chains_in_numpy_are_the_compiled_ones(name, weighted, table):
         take(table, np.ascontiguousarray(table.T), 0, D)
         answers.append(D)
     assert_array_equal(*answers)
-    if name == "spanning_tree":
-        given = (table,)
-    elif name == "ward_chain":
-        given = table, weight
+    if method == "spanning_tree":
+        name, arguments = method, (table,)
     else:
-        given, name = (answers[0], weight, name), "matrix_chain"
-    pairs, heights = loop(name, n)(*(np.copy(each) if np.ndim(each) else each for each in given))
-    told = getattr(nn_chain, name)(*(np.copy(each) if np.ndim(each) else each for each in given))
-    assert_array_equal(pairs, told[0])
-    assert_array_equal(heights, told[1])
+        values = np.ascontiguousarray(table.T) if method == nn_chain.CENTROIDS else answers[0]
+        name, arguments = "merge_chain", (values, weight, method)
+    pairs, heights = loop(name, n)(*(np.copy(each) if np.ndim(each) else each for each in arguments))
+    expected = getattr(nn_chain, name)(*(np.copy(each) if np.ndim(each) else each for each in arguments))
+    assert_array_equal(pairs, expected[0])
+    assert_array_equal(heights, expected[1])
     order = np.argsort(heights, kind="stable")
     merges = nn_chain.in_order(pairs[order], heights[order], n)
     assert_array_equal(loop("in_order", n)(pairs[order], heights[order], n), merges)
@@ -157,5 +156,5 @@ def test_interpreted_functions_call_those_given_instead():
         calls.append(m)
         return nn_chain._first(values, gone, start, m, low)
 
-    interpreted(nn_chain.matrix_chain, _first=first)(D.copy(), np.ones(n), nn_chain.SINGLE)
+    interpreted(nn_chain.merge_chain, _first=first)(D.copy(), np.ones(n), nn_chain.SINGLE)
     assert calls

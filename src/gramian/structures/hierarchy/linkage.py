@@ -53,6 +53,7 @@ def linkage_tree(
     n = len(points)
     if n == 1:
         return np.empty((0, 4))
+    from gramian.structures.hierarchy.nn_chain import CENTROIDS
     from gramian.structures.hierarchy.nn_chain_small import loop
 
     space = RowDistances() if space is None else space
@@ -65,7 +66,7 @@ def linkage_tree(
     if dense and method == "single":
         pairs, heights = loop("spanning_tree", n)(X)
     elif dense and method == "ward":
-        pairs, heights = loop("ward_chain", n)(X, weight)
+        pairs, heights = loop("merge_chain", n)(X.T.copy(), weight, CENTROIDS)
     else:
         D = _matrix(points, space)
         if group is not None and len(starts := np.unique(group, return_index=True)[1]) < n:
@@ -74,7 +75,7 @@ def linkage_tree(
         if method == "ward":
             for i in range(n):
                 D[i] *= D[i] * (2.0 * weight[i] * weight / (weight[i] + weight))
-        pairs, heights = loop("matrix_chain", n)(D, weight, LINKAGES.index(method))
+        pairs, heights = loop("merge_chain", n)(D, weight, LINKAGES.index(method))
     order = np.argsort(heights, kind="stable")
     merges: Floats = loop("in_order", n)(pairs[order], np.ldexp(heights[order], exponent), n)
     return merges

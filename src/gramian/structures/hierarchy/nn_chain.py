@@ -11,7 +11,7 @@ import numpy as np
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Array
 
-SINGLE, COMPLETE, AVERAGE, WARD = range(4)
+SINGLE, COMPLETE, AVERAGE, WARD, CENTROIDS = range(5)
 MIN_USED_SHARE = 0.92  # of the slots, below which they are compacted
 MIN_USED_SHARE_SQUARE = 0.75  # the same for the rows and columns of a matrix
 PANEL_COLUMNS = 256  # columns whose distances stay in the cache
@@ -167,60 +167,6 @@ def _compacted_slots(removed: Array, name: Array, w: Array, chain: Array, m: int
     return slot
 
 
-@njit(cache=True, nogil=True)
-def ward_chain(X: Array, weight: Array) -> Any:  # pragma: no cover - compiled
-    """Merged pairs (n − 1, 2), each named by one of its rows, and heights, by nearest-neighbour chains on centroids.
-
-    The distance of clusters is √(2 v w / (v + w)) ‖c − c'‖ with their weights v, w: only centroids are kept.
-    """
-    n, d = X.shape
-    C = X.T.copy()
-    w = weight.copy()
-    name = np.arange(n)
-    removed = np.zeros(n)
-    buffer = np.empty(n)
-    x = np.empty(d)
-    pairs = np.empty((n - 1, 2), np.int64)
-    heights = np.empty(n - 1)
-    chain = np.empty(n, np.int64)
-    m, n_active, length = n, n, 0
-    for t in range(n - 1):
-        if length == 0:
-            chain[0] = _first(removed, removed, 0, m, 0.0)
-            length = 1
-        while True:
-            tip = chain[length - 1]
-            for c in range(d):
-                x[c] = C[c, tip]
-            removed[tip] = np.inf
-            smallest, panel = _ward_row(C, x, w[tip], w, removed, m, buffer)
-            before = chain[length - 2] if length > 1 else -1
-            if before >= 0 and buffer[before] <= smallest:
-                smallest = buffer[before]
-                removed[tip] = 0.0
-                break
-            chain[length] = _first(buffer, removed, panel, m, smallest)
-            removed[tip] = 0.0
-            length += 1
-        a, b = min(tip, before), max(tip, before)
-        length -= 2
-        pairs[t, 0], pairs[t, 1], heights[t] = name[a], name[b], np.sqrt(smallest)
-        total = w[a] + w[b]
-        for c in range(d):
-            C[c, a] += (w[b] / total) * (C[c, b] - C[c, a])
-        w[a] = total
-        removed[b] = np.inf
-        n_active -= 1
-        if n_active < MIN_USED_SHARE * m:
-            slot = _compacted_slots(removed, name, w, chain[:length], m)
-            for j in range(m):
-                if slot[j] >= 0:
-                    for c in range(d):
-                        C[c, slot[j]] = C[c, j]
-            m = n_active
-    return pairs, heights
-
-
 @njit(cache=True, nogil=True, fastmath=NO_NAN_NO_SIGNED_ZERO)
 def _merge_row(D: Array, w: Array, a: int, b: int, m: int, method: int) -> None:  # pragma: no cover - compiled
     """Set row and column a to the distances of a ∪ b from the others (Lance–Williams update)."""
@@ -244,12 +190,28 @@ def _merge_row(D: Array, w: Array, a: int, b: int, m: int, method: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def matrix_chain(D: Array, weight: Array, method: int) -> Any:  # pragma: no cover - compiled
-    """The same from a matrix of distances, which is overwritten; for Ward's method of 2vw/(v + w) ‖x − x'‖²."""
-    n = D.shape[0]
+def _merge_centroids(C: Array, w: Array, a: int, b: int) -> None:  # pragma: no cover - compiled
+    """Set column a to the mean of a ∪ b."""
+    share = w[b] / (w[a] + w[b])
+    for c in range(C.shape[0]):
+        C[c, a] += share * (C[c, b] - C[c, a])
+
+
+@njit(cache=True, nogil=True)
+def merge_chain(A: Array, weight: Array, method: int) -> Any:  # pragma: no cover - compiled
+    """Merged pairs (n − 1, 2), each named by one of its rows, and heights, by nearest-neighbour chains.
+
+    A has the centroids as columns (d, n) for the method CENTROIDS, which is Ward's without a matrix of distances: that
+    of clusters is √(2 v w / (v + w)) ‖c − c'‖ with their weights v, w. Otherwise it is the matrix of distances (n, n),
+    for WARD of 2 v w / (v + w) ‖x − x'‖². It is overwritten.
+    """
+    d, n = A.shape
+    by_centroids = method == CENTROIDS
     w = weight.copy()
     name = np.arange(n)
     removed = np.zeros(n)
+    buffer = np.empty(n)
+    x = np.empty(d)
     pairs = np.empty((n - 1, 2), np.int64)
     heights = np.empty(n - 1)
     chain = np.empty(n, np.int64)
@@ -260,9 +222,15 @@ def matrix_chain(D: Array, weight: Array, method: int) -> Any:  # pragma: no cov
             length = 1
         while True:
             tip = chain[length - 1]
-            row = D[tip]
             removed[tip] = np.inf
-            smallest, panel = _least(row, removed, m)
+            if by_centroids:
+                for c in range(d):
+                    x[c] = A[c, tip]
+                row = buffer
+                smallest, panel = _ward_row(A, x, w[tip], w, removed, m, row)
+            else:
+                row = A[tip]
+                smallest, panel = _least(row, removed, m)
             before = chain[length - 2] if length > 1 else -1
             if before >= 0 and row[before] <= smallest:
                 smallest = row[before]
@@ -274,16 +242,19 @@ def matrix_chain(D: Array, weight: Array, method: int) -> Any:  # pragma: no cov
         a, b = min(tip, before), max(tip, before)
         length -= 2
         pairs[t, 0], pairs[t, 1] = name[a], name[b]
-        heights[t] = np.sqrt(max(smallest, 0.0)) if method == WARD else smallest
-        _merge_row(D, w, a, b, m, method)
+        heights[t] = np.sqrt(max(smallest, 0.0)) if by_centroids or method == WARD else smallest
+        if by_centroids:
+            _merge_centroids(A, w, a, b)
+        else:
+            _merge_row(A, w, a, b, m, method)
         w[a] += w[b]
         removed[b] = np.inf
         n_active -= 1
-        if n_active < MIN_USED_SHARE_SQUARE * m:
+        if n_active < (MIN_USED_SHARE if by_centroids else MIN_USED_SHARE_SQUARE) * m:
             slot = _compacted_slots(removed, name, w, chain[:length], m)
-            for i in range(m):
-                if slot[i] >= 0:
-                    source, target = D[i], D[slot[i]]
+            for i in range(d if by_centroids else m):
+                if by_centroids or slot[i] >= 0:
+                    source, target = A[i], A[i if by_centroids else slot[i]]
                     for j in range(m):
                         if slot[j] >= 0:
                             target[slot[j]] = source[j]
