@@ -8,6 +8,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.types import Estimator
+from gramian.objective.losses.base import Loss
 
 Of = Literal["fit", "rows", "predictions", "result"]
 Target = Literal["none", "optional", "required"]
@@ -96,9 +97,10 @@ def uses_kernel(model: Estimator) -> bool:
     return has(model, "kernel_") and model.kernel_ is not None
 
 
-def loss_of(model: Estimator) -> Any:
+def loss_of(model: Estimator) -> Loss | None:
     """The loss of a fitted model of ours; None of others."""
-    return getattr(model, "_loss", None)
+    loss = model._loss if has(model, "_loss") else None
+    return loss if isinstance(loss, Loss) else None
 
 
 def inner(model: Estimator) -> Any:

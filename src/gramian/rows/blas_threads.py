@@ -9,7 +9,19 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-_chosen = threading.local()
+
+class _ChosenThreads(threading.local):
+    count: int | None = None
+
+
+class _Entries(threading.local):
+    """How often this thread is inside a limit, and the numbers of threads that it restores."""
+
+    depth: int = 0
+    before: tuple[int, ...] = ()
+
+
+_chosen = _ChosenThreads()
 
 
 def thread_count() -> int:
@@ -18,9 +30,8 @@ def thread_count() -> int:
     >>> thread_count() >= 1
     True
     """
-    chosen = getattr(_chosen, "count", None)
-    if chosen is not None:
-        return int(chosen)
+    if _chosen.count is not None:
+        return _chosen.count
     for name in ("GRAMIAN_THREADS", "OMP_NUM_THREADS"):
         text = os.environ.get(name, "")
         if text.isdigit() and int(text) > 0:
@@ -41,7 +52,7 @@ def threads(count: int) -> Iterator[None]:
     """
     if count < 1:
         raise ValueError(f"threads: count is {count}; it must be at least 1.")
-    before = getattr(_chosen, "count", None)
+    before = _chosen.count
     _chosen.count = count
     try:
         yield
@@ -63,14 +74,13 @@ class BlasLimit:
         self.lock = threading.Lock()
         self.users = 0
         self.before: list[int] = []
-        self.own = threading.local()
+        self.own = _Entries()
 
     def acquire(self) -> None:
-        depth = getattr(self.own, "depth", 0)
-        self.own.depth = depth + 1
-        if depth:
+        self.own.depth += 1
+        if self.own.depth > 1:
             return
-        self.own.before = [_reduce_to_one(library) for library in self.separate]
+        self.own.before = tuple(_reduce_to_one(library) for library in self.separate)
         with self.lock:
             if self.users == 0:
                 self.before = [_reduce_to_one(library) for library in self.shared]
@@ -94,7 +104,7 @@ class BlasLimit:
     def after_fork(self) -> None:
         """Of the threads inside, only the one that forked is left."""
         self.lock = threading.Lock()
-        inside = getattr(self.own, "depth", 0) > 0
+        inside = self.own.depth > 0
         if self.users and not inside:
             _restore(self.shared, self.before)
         self.users = int(inside)
@@ -123,7 +133,7 @@ def _reduce_to_one(library: Any) -> int:
     return before
 
 
-def _restore(libraries: list[Any], counts: list[int]) -> None:
+def _restore(libraries: list[Any], counts: Sequence[int]) -> None:
     for library, count in zip(libraries, counts, strict=True):
         if count != 1:
             _lift_claim(library)

@@ -39,14 +39,20 @@ def parallel_map(f: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _making = threading.Lock()
-_inside = threading.local()
+
+
+class _Place(threading.local):
+    in_leaf: bool = False
+
+
+_place = _Place()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
 
 
 def _workers(count: int) -> int:
     """Threads for so many leaves; one inside a leaf of another sum, which has the threads already."""
-    return 1 if getattr(_inside, "a_leaf", False) else min(thread_count(), count)
+    return 1 if _place.in_leaf else min(thread_count(), count)
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
@@ -58,7 +64,7 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 
 
 def _enter_leaf() -> None:
-    _inside.a_leaf = True
+    _place.in_leaf = True
     keep_to_one_thread()
 
 

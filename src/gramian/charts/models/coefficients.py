@@ -10,8 +10,6 @@ from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
 from gramian.charts.marks.text import feature_names, labels, number, plain, used
 from gramian.charts.theme import WIDTH, Theme, panel_title, rows, title
-from gramian.objective.losses.classification import Logistic
-from gramian.objective.losses.regression import Poisson
 
 MAX_FEATURES = 40
 MAX_TARGETS = 3
@@ -68,11 +66,12 @@ def _axis_title(model: Estimator, targets: int) -> str:
     """The quantity that a feature changes: the prediction, its logarithm, the log-odds or decision value of a class."""
     loss = loss_of(model)
     if not has(model, "classes_"):
-        return AXIS.format(what="logarithm of the prediction" if isinstance(loss, Poisson) else "prediction")
+        logarithm = loss is not None and loss.link == "log"
+        return AXIS.format(what="logarithm of the prediction" if logarithm else "prediction")
     if targets > 1:
         return "change for one unit"
     positive = labels(np.asarray(model.classes_).tolist())[-1]
-    what = "log-odds of {}" if isinstance(loss, Logistic) else "decision value of {}"
+    what = "log-odds of {}" if loss is not None and loss.link == "logit" else "decision value of {}"
     return AXIS.format(what=what.format(positive))
 
 

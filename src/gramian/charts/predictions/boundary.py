@@ -24,7 +24,6 @@ from gramian.charts.predictions.plane import (
 from gramian.charts.predictions.predictions import ClassPredictions, class_predictions, name_of
 from gramian.charts.theme import WIDTH, Theme, rows, title
 from gramian.metrics.statistics.counts import Confusion
-from gramian.objective.losses.classification import Hinge, MultiHinge, RootHinge, SquaredHinge
 
 HEIGHT = 400
 MAX_POINTS = 2000
@@ -99,8 +98,7 @@ def _has_margins(model: Estimator, plane: DecisionGrid) -> bool:
     if not plane.smooth or plane.decisions.shape[2] != 2 or has(model, "threshold_"):
         return False
     loss = loss_of(model)
-    hinge = isinstance(loss, Hinge | SquaredHinge | RootHinge) or (isinstance(loss, MultiHinge) and loss.margin > 0)
-    return hinge or has(model, "support_vectors_")
+    return (loss is not None and loss.has_margin) or has(model, "support_vectors_")
 
 
 def line_marks(lines: list[Floats], plane: DecisionGrid, x: Chart, y: Chart, **style: Any) -> Chart:

@@ -18,6 +18,8 @@ class Loss(ABC):
     ----------
     targets : "numbers", "counts", "signs" or "classes"
         Any numbers; numbers of at least 0; −1 or 1; 0 … k − 1, where f has one column a class.
+    link : "identity", "log", "logit" or "none"
+        What f is of the mean of the target: itself, its logarithm, its log-odds; or a decision value.
     convex : bool
     smooth : bool
         Whether the gradient is continuous.
@@ -44,6 +46,7 @@ class Loss(ABC):
     """
 
     targets: ClassVar[str] = "numbers"
+    link: ClassVar[str] = "identity"
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
     cuts: ClassVar[bool] = False
@@ -61,6 +64,11 @@ class Loss(ABC):
     @property
     def estimates_scale(self) -> bool:
         """Whether the loss has a scale that is estimated together with the coefficients."""
+        return False
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether rows beyond a margin of 1 on the right side have no loss, as with the hinge."""
         return False
 
     @property

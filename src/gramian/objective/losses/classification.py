@@ -26,6 +26,7 @@ class Logistic(Loss):
     """
 
     targets: ClassVar[str] = "signs"
+    link: ClassVar[str] = "logit"
     cuts: ClassVar[bool] = True
     infimum_at_infinity: ClassVar[bool] = True
 
@@ -90,6 +91,7 @@ class Softmax(Loss):
     """
 
     targets: ClassVar[str] = "classes"
+    link: ClassVar[str] = "logit"
     infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
@@ -152,6 +154,7 @@ class Perceptron(PiecewiseLinear):
     """
 
     targets: ClassVar[str] = "signs"
+    link: ClassVar[str] = "none"
 
     @property
     def zero_is_optimal(self) -> bool:
@@ -171,6 +174,11 @@ class Hinge(PiecewiseLinear):
     """
 
     targets: ClassVar[str] = "signs"
+    link: ClassVar[str] = "none"
+
+    @property
+    def has_margin(self) -> bool:
+        return True
 
     def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return y, np.minimum(-y, 0.0), np.maximum(-y, 0.0)
@@ -186,6 +194,11 @@ class SquaredHinge(Loss):
     """
 
     targets: ClassVar[str] = "signs"
+    link: ClassVar[str] = "none"
+
+    @property
+    def has_margin(self) -> bool:
+        return True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return np.maximum(1.0 - y * f, 0.0) ** 2
@@ -218,10 +231,15 @@ class RootHinge(Loss):
     """
 
     targets: ClassVar[str] = "signs"
+    link: ClassVar[str] = "none"
     convex: ClassVar[bool] = False
     smooth: ClassVar[bool] = False
     weighted_hinge: ClassVar[bool] = True
     suits_newton: ClassVar[bool] = False
+
+    @property
+    def has_margin(self) -> bool:
+        return True
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return np.sqrt(np.maximum(1.0 - y * f, 0.0))
@@ -248,8 +266,13 @@ class MultiHinge(Loss):
 
     margin: float = 1.0
     targets: ClassVar[str] = "classes"
+    link: ClassVar[str] = "none"
     smooth: ClassVar[bool] = False
     class_hinge: ClassVar[bool] = True
+
+    @property
+    def has_margin(self) -> bool:
+        return self.margin > 0
 
     @property
     def zero_is_optimal(self) -> bool:
@@ -300,6 +323,7 @@ class SoftMargin(Loss):
     temperature: float = 1.0
     margin: float = 1.0
     targets: ClassVar[str] = "classes"
+    link: ClassVar[str] = "none"
 
     @property
     def steepness(self) -> float:

@@ -267,6 +267,7 @@ class Poisson(Loss):
     """
 
     targets: ClassVar[str] = "counts"
+    link: ClassVar[str] = "log"
     infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
