@@ -394,6 +394,23 @@ class TestNumber:
             assert "is max_clusters" in str(model.certificate_)
             assert not model.set_params(max_clusters=4).fit(separated(0, 3)).choice_.at_boundary
 
+    def test_the_largest_number_tried_is_named(self):
+        """Ten numbers of clusters tell little of 75: what was tried is said, and where the criterion still improved."""
+        centers = 10.0 * np.stack(np.meshgrid(np.arange(5), np.arange(5), np.arange(3)), axis=-1).reshape(-1, 3)
+        X = np.repeat(centers, 12, axis=0) + 0.3 * np.random.default_rng(0).normal(size=(900, 3))
+        model = gm.KMeans("auto", criterion="bic", random_state=0).fit(X)
+        assert model.n_clusters_ < 10
+        said = f"{model.n_clusters_} clusters by bic of 1 to 10 (max_clusters); the criterion was still improving at 10"
+        assert said in str(model.summary())
+        assert "still improving at 10 clusters, the largest number tried" in str(model.certificate_)
+        values = model.choice_.values
+        assert model.choice_.improving_at_end == (values[-1] < values[-2])
+        assert str(gm.KMeans("auto", random_state=0, max_clusters=4).fit(separated(0, 3)).choice_).endswith(
+            "3 clusters by prediction_strength of 1 to 4 (max_clusters)"
+        )
+        few = gm.KMeans("auto", criterion="bic", max_clusters=9).fit(np.arange(6.0)[:, None] ** 3)
+        assert not few.choice_.limited
+
     def test_prediction_strength_by_its_definition(self):
         rng = np.random.default_rng(0)
         own, predicted = rng.integers(0, 3, 40), rng.integers(0, 4, 40)

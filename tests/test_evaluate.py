@@ -857,6 +857,26 @@ def test_leaks_of_classifiers_sparse_tables_and_single_rows():
     assert again.open(clone(model).fit(*again.train)).scores["accuracy"].value > 0.8
 
 
+@pytest.mark.parametrize(
+    ("model", "compared"),
+    [
+        (gm.Ridge(0.1), 256),
+        (make_pipeline(StandardScaler(), gm.Ridge(0.1)), 256),
+        (KNeighborsRegressor(), 353),
+        (Ridge(), 0),
+        (make_pipeline(StandardScaler(), Ridge()), 0),
+        (DummyRegressor(), 0),
+    ],
+    ids=repr,
+)
+def test_an_opening_claims_no_more_than_was_compared(model, compared):
+    held = HoldOut(*DIABETES)
+    opening = held.open(clone(model).fit(*(held.train if compared else DIABETES)))
+    assert opening.compared == compared
+    said = f"Leak: {compared} training rows" if compared else "Leak: not checked, for the model remembers none"
+    assert said in str(opening)
+
+
 def test_rows_that_occur_in_both_parts_are_no_leak():
     X = np.repeat(np.arange(10.0)[:, None], 20, axis=0)
     y = X[:, 0] % 2

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gramian.structures.components.base import Structure
 
 CRITERIA = ("bic", "elbow", "gap", "penalty", "prediction_strength", "silhouette", "stability")
+LEAST_IS_BEST = ("bic", "penalty")
 MAX_SAMPLE = 2000  # rows of pairwise distances, and of repeated fits
 MIN_PREDICTION_STRENGTH = 0.8  # of clusters that exist (Tibshirani and Walther 2005)
 MIN_NULL_DEVIATIONS = 3.0  # standard deviations by which the objective falls below that of rows without clusters
@@ -52,6 +53,8 @@ class Choice:
         λ of the criterion "penalty".
     at_boundary : bool
         Whether the number chosen is `max_clusters`, so that more clusters might be better.
+    limited : bool
+        Whether `max_clusters` ended the numbers tried: nothing is known of more clusters.
     """
 
     criterion: str
@@ -62,10 +65,27 @@ class Choice:
     chosen: int
     penalty: float | None = None
     at_boundary: bool = False
+    limited: bool = False
 
     def __str__(self) -> str:
-        text = f"{self.chosen} clusters by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
-        return text + ("; the largest number tried" if self.chosen == self.n_clusters[-1] > 1 else "")
+        noun = "cluster" if self.chosen == 1 else "clusters"
+        text = f"{self.chosen} {noun} by {self.criterion} of {self.n_clusters[0]} to {self.n_clusters[-1]}"
+        text += " (max_clusters)" if self.limited else ""
+        if self.chosen == self.n_clusters[-1] > 1:
+            return f"{text}; the largest number tried"
+        return f"{text}; the criterion was still improving at {self.n_clusters[-1]}" if self.improving_at_end else text
+
+    @property
+    def improving_at_end(self) -> bool:
+        """Whether `max_clusters` ended the numbers tried where the criterion was clearly improving, short of its best.
+
+        Clearly is by more than the standard error, where there is one. Objectives, of which "elbow" is made, always
+        improve.
+        """
+        if not self.limited or len(self.values) < 2 or self.criterion == "elbow":
+            return False
+        improvement = float(self.values[-1] - self.values[-2]) * (-1.0 if self.criterion in LEAST_IS_BEST else 1.0)
+        return improvement > (0.0 if self.errors is None else float(self.errors[-1]))
 
     def warn_at_boundary(self) -> None:
         """Warn where the number chosen is `max_clusters`."""
@@ -74,7 +94,14 @@ class Choice:
 
     @property
     def boundary_note(self) -> str:
-        return f"The number of clusters chosen, {self.chosen}, is max_clusters: more clusters might be better."
+        if self.at_boundary:
+            return f"The number of clusters chosen, {self.chosen}, is max_clusters: more clusters might be better."
+        if self.improving_at_end:
+            return (
+                f"The criterion {self.criterion} was still improving at {self.n_clusters[-1]} clusters, the largest "
+                "number tried: more than that (max_clusters) might be better."
+            )
+        return ""
 
 
 @dataclass(eq=False)
@@ -123,8 +150,9 @@ def choice_of(task: ChoiceTask, results: list[Any]) -> Choice:
     penalty = float(values[0] - objectives[0]) if task.criterion == "penalty" else None
     if deadline.ended():
         deadline.note(f"The number of clusters was chosen among 1 to {len(results)}.")
-    at_boundary = best + 1 == len(results) == int(task.max_clusters) < task.search.used and best > 0
-    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), penalty, at_boundary)
+    limited = len(results) == int(task.max_clusters) < task.search.used
+    at_boundary = limited and best + 1 == len(results) and best > 0
+    return Choice(task.criterion, tried, values, errors, objectives, int(tried[best]), penalty, at_boundary, limited)
 
 
 def default_criterion(template: "Structure", rule: Any) -> str:
@@ -136,9 +164,9 @@ def default_criterion(template: "Structure", rule: Any) -> str:
 
 
 def boundary_note(model: Estimator) -> list[str]:
-    """The sentence of the certificate where the number of clusters chosen is `max_clusters`."""
+    """The sentence of the certificate where more clusters than `max_clusters` might be better."""
     choice = vars(model).get("choice_")
-    return [choice.boundary_note] if choice is not None and choice.at_boundary else []
+    return [choice.boundary_note] if choice is not None and choice.boundary_note else []
 
 
 def path(search: RestartSearch, template: "Structure", tried: list[int]) -> list[LoopResult]:

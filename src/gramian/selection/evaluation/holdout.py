@@ -32,6 +32,9 @@ class Opening:
         Which of the rows given were the test rows.
     model : str
     when : datetime
+    compared : int
+        Training rows that the model remembers and that were found in `HoldOut.train`. With 0 it is not known whether
+        the model was fitted to rows held out.
     """
 
     scores: dict[str, Pooled]
@@ -40,11 +43,17 @@ class Opening:
     model: str
     when: datetime
     interval: float
+    compared: int = 0
 
     def __str__(self) -> str:
         lines = [f"{self.model} on {len(self.rows)} rows held out, opened {self.when:%Y-%m-%d %H:%M} UTC"]
         for name, (value, low, high) in self.scores.items():
             lines.append(f"{name:<12}  {value:.5g}  ({self.interval:.0%}: {low:.5g} to {high:.5g})")
+        lines.append(
+            f"Leak: {self.compared} training rows that the model remembers were looked up, all in the training part."
+            if self.compared
+            else "Leak: not checked, for the model remembers none of its training rows."
+        )
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -158,9 +167,11 @@ class HoldOut:
         Notes
         -----
         If the model cannot predict or a metric cannot be computed nothing has been seen, and the test set stays closed.
-        So it does if the model was fitted to rows held out. Models of this package remember hashes of 256 of their
-        training rows; of scikit-learn's that is seen where they keep rows themselves (nearest neighbours, support
-        vector machines, Gaussian processes), and of others it cannot be.
+        So it does if a training row that the model remembers is among the rows held out. Models of this package
+        remember hashes of at most 256 of their training rows, so that one fitted to all rows is refused, and one fitted
+        to a few of those held out may not be. Of scikit-learn's models those that keep rows themselves are compared
+        (nearest neighbours, support vector machines, Gaussian processes). Others keep none: they are opened whatever
+        they were fitted to, and the `Opening` says that this was not checked.
         """
         if self.opened is not None:
             known = ", ".join(f"{name} {score.value:.5g}" for name, score in self.opened.scores.items())
@@ -191,7 +202,7 @@ class HoldOut:
             for part in measures
         }
         name = " ".join(repr(model).split())
-        self.opened = Opening(scores, found["labels"], sample.kept, name, datetime.now(UTC), level)
+        self.opened = Opening(scores, found["labels"], sample.kept, name, datetime.now(UTC), level, remembered)
         return self.opened
 
     def __copy__(self) -> "HoldOut":

@@ -17,7 +17,8 @@ def leaked_rows(model: Any, training: Sample, test: Sample) -> tuple[int, int]:
     """(rows held out that the model was fitted to, rows that it remembers), of the part that shows most.
 
     Models of this package remember hashes of 256 rows; of other ones only those are seen that keep rows themselves
-    (nearest neighbours, support vectors, Gaussian processes), and steps of pipelines behind their transformers.
+    (nearest neighbours, support vectors, Gaussian processes), and steps of pipelines behind their transformers. Where
+    no part remembers rows that can be compared, (0, 0).
     """
     shown = [_seen(part, X_train, X_test, training, test) for part, X_train, X_test in _parts(model, training, test)]
     return max(shown, default=(0, 0))
@@ -48,9 +49,11 @@ def _seen(part: Any, X_train: Any, X_test: Any, training: Sample, test: Sample) 
     if known is None:
         return 0, 0
     try:
-        hits = int(np.isin(known.rows, np.setdiff1d(row_hashes(X_test), row_hashes(X_train))).sum())
+        tested, trained = row_hashes(X_test), row_hashes(X_train)
+        hits = int(np.isin(known.rows, np.setdiff1d(tested, trained)).sum())
+        compared = int(np.isin(known.rows, trained).sum())
     except (TypeError, ValueError):
-        hits = 0
+        hits = compared = 0
     if hits:
         return hits, len(known.rows)
     targets = np.concatenate([training.y, test.y])
@@ -58,4 +61,4 @@ def _seen(part: Any, X_train: Any, X_test: Any, training: Sample, test: Sample) 
         hits = int(np.isin(known.targets, np.setdiff1d(row_hashes(test.y), row_hashes(training.y))).sum())
         if hits >= max(3.0, 0.5 * len(known.targets) * test.n / (test.n + training.n)):
             return hits, len(known.targets)
-    return 0, 0
+    return 0, compared
