@@ -47,7 +47,8 @@ def expected(problem):
         if problem.rows.n <= min(problem.d, 2000) and is_ridge(problem):
             return (
                 ("RowSpaceInteriorPoint",),
-                f"a hinge of all classes, and {problem.rows.n} rows span what {problem.d} columns do",
+                f"MultiHinge with {problem.rows.n} rows and {problem.d} columns: the optimum is in the span of the "
+                "rows",
             )
         return (
             ("JointInteriorPoint",),
@@ -120,10 +121,10 @@ def piecewise_linear(problem):
             f"{name} with absolute values is a linear programme, small enough to be solved exactly",
         )
     quadratic = parts.smooth and not linear
-    if rows.basis is not None and quadratic and hasattr(rows, "subset"):
+    if rows.basis is not None and quadratic and rows.can_subset:
         return (
             ("ActiveRowsInteriorPoint",),
-            f"{name} has a kink, and a pass makes {problem.d} features anew: they are kept of rows near it",
+            f"{name} is piecewise linear, and only rows near their breakpoint keep their {problem.d} features",
         )
     if (
         (problem.p <= 2000 or rows.basis is not None)
@@ -133,19 +134,19 @@ def piecewise_linear(problem):
         if isinstance(rows, MemoryRows) and rows.n > 60_000 and not problem.l1.any() and not linear:
             return (
                 ("ActiveRowsInteriorPoint",),
-                f"{name} has a kink, which few of {rows.n} rows are near: only those are worked on",
+                f"{name} is piecewise linear, and few of {rows.n} rows are near their breakpoint",
             )
-        return ("InteriorPoint",), f"{name} has a kink: primal and dual at once, a few dozen Gram matrices"
+        return ("InteriorPoint",), f"{name} is piecewise linear: primal and dual at once, a few dozen Gram matrices"
     if not is_ridge(problem):
         return general(problem, False)
     if rows.n <= min(problem.d, 2000):
         return (
             ("RowSpaceInteriorPoint",),
-            f"{name} has a kink, and {rows.n} rows span what {problem.d} columns do",
+            f"{name} with {rows.n} rows and {problem.d} columns: the optimum is in the span of the rows",
         )
     return (
         ("DualDescent",),
-        f"{name} has a kink, and {problem.p} columns are many: one row's dual variable at a time",
+        f"{name} is piecewise linear, with {problem.p} columns: one row's dual variable at a time",
     )
 
 

@@ -82,8 +82,8 @@ def test_reaches_newtons_optimum(loss, step):
     assert found.converged
     assert found.value - best.value < 1e-9 * max(1.0, abs(best.value))
     assert np.allclose(found.theta[:, :4], best.theta[:, :4], atol=2e-4)
-    assert found.measure == task.measure(task.at(found.theta)) <= 1e-6
-    assert "diverged" not in found.more
+    assert found.residual == task.residual(task.at(found.theta)) <= 1e-6
+    assert not found.state.diverged
     if step != "constant":
         values = [value for _, value, _ in found.history]
         assert np.all(np.diff(values) <= 2e-15 * np.abs(values[:-1]))
@@ -155,7 +155,7 @@ def test_matrix_penalties_and_strong_ones(step):
         best = run(Newton(), task, max_iter=50, tol=1e-10)
         found = solve(descent(step, L.Logistic(), max_iter=20_000), task, tol=1e-5)
         assert found.value - best.value < 1e-6
-        assert "diverged" not in found.more
+        assert not found.state.diverged
 
 
 KINKED = [L.Hinge(), L.Absolute(), L.Quantile(0.8)]
@@ -168,14 +168,14 @@ def test_kinked_losses(loss, penalty):
     best = task.value(run(InteriorPoint(), task, max_iter=100, tol=1e-9).theta)
     for step, excess in ((0.1, 0.05), ("line_search", 5e-3), ("bold_driver", 0.1)):
         found = solve(GradientDescent(step, max_iter=10_000 if step == "bold_driver" else 1000), task)
-        assert found.more["measure"] == "change of the objective"
+        assert found.state.criterion == "change of the objective"
         assert found.value == pytest.approx(task.value(found.theta), rel=1e-12)
         assert -1e-9 < found.value / best - 1 < excess
         values = [value for _, value, _ in found.history]
         assert np.all(np.diff(values) <= 0)
         if step == "bold_driver":
             assert not found.converged
-            assert "kink" in found.more["message"]
+            assert "breakpoint" in found.state.message
 
 
 def test_other_losses_with_kinks():
@@ -189,9 +189,9 @@ def test_other_losses_with_kinks():
 
 def test_kinked_constant_step_that_helps_nothing():
     found = solve(GradientDescent(1e6), problem(L.Absolute(), alpha=0.0, penalty=P.Zero()))
-    assert found.more["diverged"]
+    assert found.state.diverged
     assert found.iterations < 200
-    assert "shorter step" in found.more["message"]
+    assert "shorter step" in found.state.message
     assert np.isfinite(found.theta).all()
 
 
@@ -205,12 +205,12 @@ def test_too_long_a_step_is_caught(loss):
     assert good.converged
     for factor in (1.05, 3.0, 1e3, 1e200):
         bad = solve(GradientDescent(factor * longest, max_iter=20_000), task, start=start)
-        assert bad.more["diverged"]
+        assert bad.state.diverged
         assert not bad.converged
         assert np.isfinite(bad.theta).all()
         assert np.isfinite([entry[1:] for entry in bad.history]).all()
         assert bad.value <= bad.history[0][1]
-        said = float(re.search(r"is about ([\d.e+-]+),", bad.more["message"])[1])
+        said = float(re.search(r"is about ([\d.e+-]+),", bad.state.message)[1])
         assert said == pytest.approx(longest, rel=0.1)
 
 
@@ -219,12 +219,12 @@ def test_at_rounding_it_ends():
     for step in STEPS:
         found = solve(descent(step, L.Squared(), max_iter=20_000), task, tol=0.0)
         assert found.iterations < 20_000
-        assert found.measure < 1e-7
-        assert "diverged" not in found.more
+        assert found.residual < 1e-7
+        assert not found.state.diverged
     exact = Problem(gm.scan([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]), L.Squared(), P.Zero(), 0.0)
     found = solve(GradientDescent(0.5, max_iter=50_000), exact, tol=0.0)
     assert found.value < 1e-29
-    assert "diverged" not in found.more
+    assert not found.state.diverged
 
 
 def test_bold_driver_grows_halves_and_takes_back():
@@ -234,13 +234,13 @@ def test_bold_driver_grows_halves_and_takes_back():
     taken_back = 0
     for _ in range(60):
         new = solver.step(task, state)
-        if new.more["taken_back"]:
+        if new.taken_back:
             taken_back += 1
             assert new.theta is state.theta
-            assert new.more["length"] == state.more["length"] / 2
+            assert new.length == state.length / 2
         else:
             assert new.value < state.value
-            assert new.more["length"] == pytest.approx(1.1 * state.more["length"])
+            assert new.length == pytest.approx(1.1 * state.length)
         state = new
     assert 2 < taken_back < 30
 
@@ -315,7 +315,7 @@ def test_every_rule_comes_near_the_optimum(loss, rule):
     assert len(found.history) == epochs + 1
     assert found.value - best < 0.06 * (first - best)
     assert found.value == pytest.approx(task.value(found.theta), rel=1e-12)
-    assert ("measure" in found.more) == (not loss.smooth)
+    assert (found.state.criterion == "change of the objective") == (not loss.smooth)
 
 
 def textbook(task, rule, rates, momentum=0.9):
@@ -445,7 +445,7 @@ def test_compiled_loops_are_the_general_ones(rule, change, monkeypatch):
         weight = rng.integers(0, 3, 150) if number % 2 else None
         solver = StochasticGradient(7, rule=rule, rate=rate, momentum=0.5, epochs=3, average=number % 4 == 0)
         task = problem(loss, penalty, alpha, change=change, weight=weight, intercept=number % 5 > 0)
-        assert solver.init(task, None).more["course"].fused
+        assert solver.init(task, None).course.fused
         fast = solve(solver, task, tol=0.0)
         with monkeypatch.context() as patch:
             patch.setattr(epoch, "MOST_CELLS", 0)
@@ -508,7 +508,7 @@ def test_rows_that_come_in_blocks():
     solver = StochasticGradient(5, rate=(0.5, 100.0), epochs=40)
     found = solve(solver, blocks, tol=0.0)
     assert found.value - best < 0.01
-    assert solver.init(blocks, None).more["course"].mean_weight == 1.0
+    assert solver.init(blocks, None).course.mean_weight == 1.0
     seen = []
     solve(StochasticGradient(5, rate=lambda t: seen.append(t) or 1e-3, epochs=1), blocks, tol=0.0)
     assert len(seen) == 9 * 4 + 2  # nine blocks of 16 rows, one of 6
@@ -547,11 +547,11 @@ def test_too_high_a_rate_is_caught():
         assert np.isfinite([entry[1:] for entry in found.history]).all()
         assert not found.converged
         if loss == L.Squared():
-            assert found.more["diverged"]
-            assert "rate is too high" in found.more["message"]
+            assert found.state.diverged
+            assert "rate is too high" in found.state.message
             assert found.value == found.history[0][1]
     high = solve(StochasticGradient(1, rate=10.0), problem(L.Hinge(), P.Zero(), 0.0))
-    assert "take a lower rate" in high.more["message"]
+    assert "take a lower rate" in high.state.message
 
 
 def test_an_epoch_ends_where_the_gradient_is_small():

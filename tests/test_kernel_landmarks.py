@@ -186,11 +186,11 @@ def kinked(loss, seed, *, weighted, intercept, n=500):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", [Hinge(), Absolute(), Quantile(0.8)], ids=repr)
 def test_a_kink_on_landmarks_is_that_of_the_features(monkeypatch, loss, weighted, intercept, kept):
-    monkeypatch.setattr(near_rows, "MOST_KEPT", kept)
+    monkeypatch.setattr(near_rows, "MAX_GATHERED_CELLS", kept)
     monkeypatch.setattr(landmark_problem, "SAMPLE", 3)  # curvatures of some rows only
     streamed, whole = kinked(loss, 11, weighted=weighted, intercept=intercept)
     found, expected = fit_problem(streamed), fit_problem(whole, solver="interior")
-    assert found.solver.name == "interior point near the kink"
+    assert found.solver.name == "interior point on active rows"
     assert found.certificate.kind == "duality gap"
     assert found.certificate.holds
     assert found.value == pytest.approx(expected.value, rel=1e-8)
@@ -207,8 +207,8 @@ def test_the_gap_of_a_round_kink_is_no_less_than_the_distance_to_the_optimum(see
     assert len(seen) > 3
     for state in seen:
         assert state.value >= best * (1 - 1e-9)
-        assert state.value - best <= state.measure * state.value * (1 + 1e-9)
-    assert seen[-1].measure < 0.05 * seen[0].measure
+        assert state.value - best <= state.residual * state.value * (1 + 1e-9)
+    assert seen[-1].residual < 0.05 * seen[0].residual
 
 
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
@@ -219,10 +219,10 @@ def test_few_rows_are_left_for_the_interior_point(loss):
     f = X @ rng.standard_normal(5)
     y = np.where(f + rng.standard_normal(20_000) > 0, 1.0, -1.0) if loss.targets == "signs" else f + rng.random(20_000)
     problem = Problem(scan(X, y), loss, L2(), 1e-4)
-    state = run(SmoothedNewton(), problem, problem.zero(), max_iter=200, tol=1e-12)
-    assert state.more["few"]
-    assert state.more["settled"]
-    assert state.measure < 1e-2
+    state = run(SmoothedNewton(), problem, problem.zero(), max_iter=200, tol=1e-12).state
+    assert state.few_active
+    assert state.settled
+    assert state.residual < 1e-2
 
 
 def test_probabilities_of_many_rows_are_those_of_some(streamed, monkeypatch):

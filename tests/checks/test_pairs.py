@@ -113,7 +113,7 @@ def test_joint_scale_with_fewer_rows_than_columns_takes_few_steps(penalty):
     fit = fit_problem(problem, warn=False)
     assert fit.iterations < 200
     assert fit.certificate.value < 1e-6
-    general = ScaleSearch(least=1e-8)
+    general = ScaleSearch(min_scale=1e-8)
     assert fit.value <= fit_problem(problem, solver=general, warn=False).value * (1 + 1e-6)
 
 

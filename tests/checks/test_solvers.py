@@ -296,7 +296,7 @@ def proved(loss, penalty, alpha, X, y, weight, fit, intercept, most=1e-7):
         return
     if fit.value == 0.0:
         return  # no loss and no penalty is below zero
-    dual = fit.more.get("slopes")
+    dual = fit.dual
     found = proof(loss, penalty, alpha, X, y, weight, coef[:, 0], b[0] if intercept else None, dual)
     assert found.lack <= 1e-9
     assert -1e-12 * abs(found.value) <= found.gap <= most * abs(found.value)

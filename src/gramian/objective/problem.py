@@ -291,7 +291,7 @@ class Problem(Table):
             np.clip(c, self.low, self.high, out=c)
         return found
 
-    def measure(self, point: "Point", least: float = 0.0) -> float:
+    def residual(self, point: "Point", least: float = 0.0) -> float:
         """How far θ is from satisfying the conditions of optimality, in standard units, over the mean |∂ loss / ∂ f|.
 
         The largest entry of θ − prox(θ − gradient): of the gradient itself where the penalty is smooth. A mean slope

@@ -141,6 +141,8 @@ class Rows(ABC):
         Relative spacing of the numbers given: float32 data carry fewer digits than float64.
     basis : Basis or None
         Cheaper rows of which these are the product with a matrix.
+    can_subset : bool
+        Whether `subset(index)` makes rows of some of these, without a pass over all of them.
     """
 
     n: int
@@ -154,6 +156,7 @@ class Rows(ABC):
     weighted: bool
     is_sparse: bool
     basis: Basis | None = None
+    can_subset: bool = False
 
     @abstractmethod
     def block(self, start: int, stop: int) -> Block:

@@ -33,7 +33,7 @@ class CodedRows(Rows):
         self.target_names, self.one_target, self.precision = rows.target_names, rows.one_target, rows.precision
         self.labels, self.target_type = None, np.dtype(np.float64)
         self.weighted = rows.weighted or factor is not None
-        self.is_sparse = rows.is_sparse
+        self.is_sparse, self.can_subset = rows.is_sparse, rows.can_subset
         if rows.basis is not None:
             self.basis = Basis(CodedRows(rows.basis.rows, code, factor), rows.basis.R, rows.basis.well_conditioned)
 

@@ -18,6 +18,8 @@ class MemoryRows(Rows):
     Nothing is copied: blocks are cut, and converted where needed, as they are asked for.
     """
 
+    can_subset = True
+
     def __init__(
         self,
         X: Matrix,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gramian.objective.problem import Problem
-from gramian.solvers.base import Solver
+from gramian.solvers.base import AnySolver
 from gramian.solvers.first_order.gradient_descent import GradientDescent
 from gramian.solvers.nonsmooth.active_rows import ActiveRowsInteriorPoint
 from gramian.solvers.nonsmooth.dual_descent import DualDescent
@@ -23,7 +23,7 @@ from gramian.solvers.smooth.reweighted import PowerNewton, Reweighted
 from gramian.solvers.sparse.local_linear import LocalLinear
 
 # What `solver="auto"` chooses from; of equal costs the first.
-SOLVERS: tuple[type[Solver], ...] = (
+SOLVERS: tuple[type[AnySolver], ...] = (
     Newton,
     NewtonCG,
     ProximalNewton,
@@ -43,7 +43,7 @@ SOLVERS: tuple[type[Solver], ...] = (
     PrimalDual,
     ScaleSearch,
 )
-NAMES: dict[str, Callable[[], Solver]] = {
+NAMES: dict[str, Callable[[], AnySolver]] = {
     "newton": Newton,
     "newton-cg": NewtonCG,
     "proximal": ProximalNewton,
@@ -55,7 +55,7 @@ NAMES: dict[str, Callable[[], Solver]] = {
 }
 
 
-def named(name: Any) -> Solver:
+def named(name: Any) -> AnySolver:
     """The solver of a name."""
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(
@@ -65,7 +65,7 @@ def named(name: Any) -> Solver:
     return NAMES[name]()
 
 
-def refuse_unfit(method: Solver, problem: Problem) -> None:
+def refuse_unfit(method: AnySolver, problem: Problem) -> None:
     """Raise where a solver that was asked for cannot do the problem."""
     if not method.supports(problem):
         raise ValueError(
@@ -80,14 +80,14 @@ def plain(problem: Problem) -> Problem:
     return problem if loss is problem.loss else problem.with_loss(loss)
 
 
-def choose(problem: Problem) -> tuple[Solver, str]:
+def choose(problem: Problem) -> tuple[AnySolver, str]:
     """The cheapest solver that supports a problem, and why; refuses a problem that none solves at a finite cost."""
     problem = plain(problem)
-    best, least = None, float("inf")
+    best, min_cost = None, float("inf")
     for solver in _candidates(problem, SOLVERS):
         cost = solver.cost(problem)
-        if cost < least:
-            best, least = solver, cost
+        if cost < min_cost:
+            best, min_cost = solver, cost
     if best is None:
         raise ValueError(
             f"No solver can do the loss {type(problem.loss).__name__} with the penalty "
@@ -97,13 +97,13 @@ def choose(problem: Problem) -> tuple[Solver, str]:
     return best, best.reason(problem)
 
 
-def last_resort(problem: Problem) -> tuple[Solver, str]:
+def last_resort(problem: Problem) -> tuple[AnySolver, str]:
     """The method for every convex pair, and why."""
     solver = next(_candidates(problem, [kind for kind in SOLVERS if kind.last_resort]))
     return solver, solver.reason(problem)
 
 
-def _candidates(problem: Problem, kinds: Iterable[type[Solver]]) -> Iterator[Solver]:
+def _candidates(problem: Problem, kinds: Iterable[type[AnySolver]]) -> Iterator[AnySolver]:
     """The solvers that support a problem, with their settings for it."""
     for kind in kinds:
         solver = kind.for_problem(problem, choose)

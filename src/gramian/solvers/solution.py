@@ -1,11 +1,10 @@
 """What every solver returns: coefficients, their certificate, and what inference needs."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem
-from gramian.solvers.base import History
+from gramian.solvers.base import Details, History
 from gramian.solvers.certificate import Certificate, SolverInfo
 
 
@@ -15,7 +14,7 @@ class Iterate:
 
     problem: Problem
     theta: Floats  # (m, p)
-    more: dict[str, Any] = field(default_factory=dict)
+    details: Details
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,7 +68,12 @@ class Solution:
         return self.iterate.theta
 
     @property
-    def more(self) -> dict[str, Any]:
-        """What the solver hands on beside its point."""
+    def details(self) -> Details:
+        """What the solver hands on beside its last iterate."""
         assert self.iterate is not None
-        return self.iterate.more
+        return self.iterate.details
+
+    @property
+    def dual(self) -> Floats | None:
+        """The dual variables, where the solver has them: a subgradient of each row's loss."""
+        return None if self.iterate is None else self.iterate.details.dual

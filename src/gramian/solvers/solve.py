@@ -11,11 +11,11 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.penalties import L2, Zero
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
-from gramian.solvers.base import Callback, Outcome, Solver, run
+from gramian.solvers.base import AnySolver, Callback, Run, Solver, run
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.choose import choose, last_resort, named, plain, refuse_unfit
 from gramian.solvers.duality import duality_gap
-from gramian.solvers.nonsmooth.interior_point import Kinks
+from gramian.solvers.first_order.step_sizes import CHANGE
 from gramian.solvers.nonsmooth.primal_dual import WITHOUT_MARGIN
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem, part_of
@@ -59,7 +59,7 @@ def fit_problem(
     given = problem
     if method.uses_landmarks:
         problem = LandmarkProblem.of(problem)
-    max_iter, tol = getattr(method, "max_iter", max_iter), getattr(method, "tol", tol)
+    max_iter, tol = method.limits(max_iter, tol)
     first = start
     if start is None and method.starts_from_sample:
         first, hessian = _from_sample(problem, method)
@@ -71,7 +71,7 @@ def fit_problem(
         columns = separating_columns(problem, outcome.theta)
         if columns is not None:
             return _separated(given, columns, max_iter, tol, warn, inner)
-    if "separated" in outcome.more:
+    if outcome.state.details.separating_columns is not None:
         return _separated_majorizer(problem, outcome, max_iter, tol, warn, inner)
     found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
     if solver == "auto" and not (found.certificate.holds or outcome.ended) and _worth_more(problem, method):
@@ -84,7 +84,7 @@ def fit_problem(
         warn_user(found.perfect, ConvergenceWarning)
     elif warn and not found.certificate.holds and not outcome.interrupted:
         say(found, max_iter)
-    return found if problem is given else replace(found, iterate=Iterate(given, found.theta, found.more))
+    return found if problem is given else replace(found, iterate=Iterate(given, found.theta, found.details))
 
 
 def _counted_rows(problem: Problem) -> Ints | None:
@@ -102,27 +102,21 @@ def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: A
     part = problem.on(rows.subset(index))
     first = None if start is None else part.to_standardized(*problem.to_original(start))
     fit = fit_problem(part, start=first, **options)
-    more = dict(fit.more)
-    if "slopes" in more:
-        u = more["slopes"]
-        whole = np.zeros((rows.n + len(u) - len(index), *u.shape[1:]))
-        whole[index], whole[rows.n :] = u[: len(index)], u[len(index) :]
-        more["slopes"] = whole
-    if "free" in more:
-        places = np.append(index, rows.n + np.arange(problem.d))
-        more["free"] = places[more["free"]]
-    if "kinks" in more:
-        more["kinks"] = Kinks.of(plain(problem))
+    details, dual = fit.details, fit.dual
+    if dual is not None:
+        whole = np.zeros((rows.n + len(dual) - len(index), *dual.shape[1:]))
+        whole[index], whole[rows.n :] = dual[: len(index)], dual[len(index) :]
+        details = replace(details, dual=whole)
     theta = problem.to_standardized(fit.coef, fit.intercept)
-    return replace(fit, iterate=Iterate(problem, theta, more))
+    return replace(fit, iterate=Iterate(problem, theta, details))
 
 
-def _reachable(method: Solver, outcome: Outcome, tol: float) -> float:
+def _reachable(method: AnySolver, outcome: Run[Any], tol: float) -> float:
     """The tolerance asked for, or what rounding leaves the solver where it was not reached."""
-    return tol if outcome.measure <= tol else max(tol, getattr(method, "least_tol", 0.0))
+    return tol if outcome.residual <= tol else max(tol, method.min_tol)
 
 
-def _worth_more(problem: Problem, method: Solver) -> bool:
+def _worth_more(problem: Problem, method: AnySolver) -> bool:
     """Whether a fit whose solver stalled short of its tolerance goes on with the general method."""
     work = float(problem.rows.n) * (problem.m * problem.p) ** 2
     return problem.loss.convex and problem.penalty.convex and not method.last_resort and work <= MAX_RESOLVED
@@ -141,7 +135,7 @@ def _resolved(problem: Problem, first: Solution, max_iter: int, tol: float, inne
     return first
 
 
-def _method(problem: Problem, solver: Any) -> tuple[Solver, str]:
+def _method(problem: Problem, solver: Any) -> tuple[AnySolver, str]:
     if isinstance(solver, Solver):
         refuse_unfit(solver, problem)
         return solver, "asked for"
@@ -152,22 +146,25 @@ def _method(problem: Problem, solver: Any) -> tuple[Solver, str]:
     return method, "asked for"
 
 
-def _from_sample(problem: Problem, method: Solver) -> tuple[Floats | None, Floats | None]:
+def _from_sample(problem: Problem, method: AnySolver) -> tuple[Floats | None, Floats | None]:
     """Near the optimum at a fraction of its cost: the same problem on some of the rows, and its Hessian there."""
     rows = problem.rows
     some_rows = problem.some()
     if some_rows is not problem:
-        outcome = run(method, some_rows, max_iter=30, tol=1e-3, inner=True)
-        return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
+        return _start_of(method, some_rows)
     if not isinstance(rows, MemoryRows) or rows.is_sparse or rows.n < 4 * max(SAMPLE_ROWS, 20 * problem.p * problem.m):
         return None, None
     stride = rows.n // max(SAMPLE_ROWS, 20 * problem.p * problem.m)
     sample = part_of(problem, np.arange(stride // 2, rows.n, stride), alone=True)
+    return _start_of(method, sample)
+
+
+def _start_of(method: AnySolver, sample: Problem) -> tuple[Floats | None, Floats | None]:
     outcome = run(method, sample, max_iter=30, tol=1e-3, inner=True)
-    return (outcome.theta, outcome.more.get("hessian")) if np.isfinite(outcome.value) else (None, None)
+    return (outcome.theta, outcome.state.details.hessian) if np.isfinite(outcome.value) else (None, None)
 
 
-def _finished(problem: Problem, method: Solver, reason: str, outcome: Outcome, tol: float) -> Solution:
+def _finished(problem: Problem, method: AnySolver, reason: str, outcome: Run[Any], tol: float) -> Solution:
     theta = _settled(problem, outcome.theta)
     kind, value = certified(problem, theta, outcome)
     value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
@@ -191,7 +188,7 @@ def _finished(problem: Problem, method: Solver, reason: str, outcome: Outcome, t
         scale=outcome.scale,
         interrupted=outcome.interrupted,
         perfect=perfect,
-        iterate=Iterate(problem, theta, outcome.more),
+        iterate=Iterate(problem, theta, outcome.state.details),
     )
 
 
@@ -212,12 +209,13 @@ def _settled(problem: Problem, theta: Floats) -> Floats:
     return found
 
 
-def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, float]:
+def certified(problem: Problem, theta: Floats, outcome: Run[Any]) -> tuple[str, float]:
     """How near θ is to the optimum, computed anew from the rows: what is measured, and its value."""
     if is_concave(problem):
         problem, theta = majorizer(problem, theta)
     loss = problem.loss
-    u = outcome.more.get("slopes")
+    details = outcome.state.details
+    u = details.dual
     fixed = loss.convex and not loss.estimates_scale
     if fixed and (u is not None or loss.power):
         rows = RowProducts(problem)
@@ -226,16 +224,14 @@ def certified(problem: Problem, theta: Floats, outcome: Outcome) -> tuple[str, f
             u = loss.gradient(rows.y, f[:, 0])
         gap = duality_gap(problem, rows, theta, u.reshape(len(u), -1)[: len(f)], f)
         return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
-    if loss.class_hinge and "gap" in outcome.more:
-        return "duality gap", outcome.measure
     if loss.weighted_hinge or loss.piecewise_linear or loss.class_hinge:
-        return str(outcome.more.get("measure", "change of the objective")), outcome.measure
+        return details.criterion or CHANGE, outcome.residual
     if outcome.scale is not None:
-        return "gradient", outcome.measure
-    known = outcome.more.get("point")
+        return "gradient", outcome.residual
+    known = details.point
     point = known if known is not None and known.theta is theta else problem.at(theta)
     smooth = problem.parts is not None and problem.parts.smooth
-    return "gradient" if smooth else "KKT residual", problem.measure(point)
+    return "gradient" if smooth else "KKT residual", problem.residual(point)
 
 
 def _rank(problem: Problem) -> int | None:
@@ -255,24 +251,26 @@ def say(fit: Solution, max_iter: int) -> None:
     if deadline.ended():
         return
     c = fit.certificate
-    more = " ".join(filter(None, [str(fit.more.get("message", "")), "To go on:"]))
+    message = " ".join(filter(None, [fit.details.message, "To go on:"]))
     cause = f"after {fit.iterations} steps of {fit.solver.name}"
     remedy = "raise max_iter" if fit.iterations >= max_iter else "a larger tol may be all that rounding allows here"
     warn_user(
-        f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {more} {remedy}, raise alpha, "
+        f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {message} {remedy}, raise alpha, "
         "or try another solver.",
         ConvergenceWarning,
     )
 
 
 def _separated_majorizer(
-    problem: Problem, outcome: Outcome, max_iter: int, tol: float, warn: bool, inner: bool
+    problem: Problem, outcome: Run[Any], max_iter: int, tol: float, warn: bool, inner: bool
 ) -> Solution:
     """A finite answer where the columns that a concave penalty leaves free separate the classes."""
     above, _ = majorizer(problem, outcome.theta)
-    found = _separated(above, outcome.more["separated"], max_iter, tol, warn, inner)
+    columns = outcome.state.details.separating_columns
+    assert columns is not None
+    found = _separated(above, columns, max_iter, tol, warn, inner)
     theta = problem.to_standardized(found.coef, found.intercept)
-    return replace(found, iterate=Iterate(problem, theta, found.more), value=problem.value(theta))
+    return replace(found, iterate=Iterate(problem, theta, found.details), value=problem.value(theta))
 
 
 def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Solution:

@@ -21,6 +21,8 @@ MAX_ROUNDING = 1e-8  # of a Gram matrix, relative, after multiplication with Râ
 class MappedRows(Rows):
     """Points as rows of numbers, by a map that is applied when they are used; with the target and weights of others."""
 
+    can_subset = True
+
     def __init__(self, points: Any, d: int, turn: Callable[[Any], Floats], target: MemoryRows | None = None) -> None:
         self.points, self.turn, self.target = points, turn, target
         self.n, self.d, self.names = len(points), d, None

@@ -12,10 +12,10 @@ from gramian.objective.losses.classification import Logistic, MultiHinge, RootHi
 from gramian.objective.losses.regression import Huber, Poisson, Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block
-from gramian.solvers.smooth.newton import Curvature, solve_spd
+from gramian.solvers.smooth.newton import solve_spd
 from gramian.solvers.solution import Solution
 
-NEAR = 1e-5  # a measure at which the curvature is that of the optimum
+MAX_HESSIAN_RESIDUAL = 1e-5  # where the Hessian is that of the optimum
 MOST = 500  # numbers in θ whose covariance is kept
 MOST_LEVERAGE = 0.999  # of a row, in the correction of its residual
 MOST_STEPS = 60  # of the equation for the scale
@@ -58,9 +58,9 @@ def covariance_of(fit: Solution) -> Covariance | None:
         trace = _trace(_at(problem, fit.scale), theta, S, fit.scale if huber else 1.0)
         scale = _corrected_scale(problem, theta, fit.scale, problem.columns.weight - trace)
         return None if scale is None else _sandwich(_at(problem, scale), theta, S, scale if huber else 1.0)
-    known: Curvature | None = fit.more.get("curvature")
-    if known is not None and known.measure <= NEAR:
-        H = known.H - S
+    known = fit.details.hessian
+    if known is not None and fit.details.hessian_residual <= MAX_HESSIAN_RESIDUAL:
+        H = known - S
     else:
         H = problem.with_alpha(0.0).at(theta, hessian=True).hessian
     inverse = solve_spd(H + S, np.eye(len(H)))

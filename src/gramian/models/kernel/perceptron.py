@@ -12,10 +12,16 @@ from gramian.models.base.calibration import calibrate
 from gramian.models.base.output_codes import code_matrix
 from gramian.rows import MemoryRows
 from gramian.selection.cv.regularization import splits_of
-from gramian.solvers.base import Outcome, run
+from gramian.solvers.base import Run, run
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.first_order.perceptron import NOT_SEPARABLE
-from gramian.solvers.kernel.dual_perceptron import DualPerceptron, DualProblem, Mistaken, wrong_share
+from gramian.solvers.kernel.dual_perceptron import (
+    DualPerceptron,
+    DualPerceptronState,
+    DualProblem,
+    Mistaken,
+    wrong_share,
+)
 from gramian.warnings import ConvergenceWarning, warn_user
 
 TOLERANCE = 1e-15
@@ -59,7 +65,7 @@ class KernelPerceptron:
         f = self._values(model)
         model._norms = np.sqrt(np.maximum((beta * (f - offset[:, None])).sum(axis=1), 0.0))
         self._certify(model, problems, found, f)
-        model.n_mistakes_ = sum(int(one.more["mistakes"]) for one in found)
+        model.n_mistakes_ = sum(one.state.mistakes for one in found)
         model.mistake_bound_ = self._bound(model, problems)
         model.alpha_, model.separated_, model._covariances = 0.0, False, [None]
         decisions, seen = self._left_out(model, f)
@@ -85,7 +91,9 @@ class KernelPerceptron:
         ]
         return np.concatenate(parts).T + model.intercept_[:, None]
 
-    def _certify(self, model: Any, problems: list[DualProblem], found: list[Outcome], f: Floats) -> None:
+    def _certify(
+        self, model: Any, problems: list[DualProblem], found: list[Run[DualPerceptronState]], f: Floats
+    ) -> None:
         if self.words is None:
             judged = [wrong_share(problems[0], f)]
         else:

@@ -12,7 +12,7 @@ from gramian.objective.penalties import L2, Penalty, PenaltyTerms, Separable, Ti
 from gramian.objective.problem import Problem
 from gramian.rows import Rows
 from gramian.rows.labels import coded
-from gramian.solvers.base import Solver
+from gramian.solvers.base import AnySolver
 from gramian.solvers.certificate import weakness
 from gramian.solvers.least_squares.closed_form import QuadraticPenalty
 from gramian.solvers.solve import fit_problem
@@ -48,7 +48,7 @@ class IterativeMethod:
 
     exact: ClosedForm
     penalty: QuadraticPenalty | None
-    solver: Solver
+    solver: AnySolver
     solvers: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[int] = 2
 

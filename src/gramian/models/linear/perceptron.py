@@ -156,7 +156,7 @@ class Perceptron(LinearClassifier):
 
     def _keep(self, fits: list[Solution]) -> None:
         super()._keep(fits)
-        self.n_mistakes_ = sum(int(fit.more["mistakes"]) for fit in fits)
+        self.n_mistakes_ = sum(fit.details.mistakes for fit in fits)
         self.mistake_bound_ = float("nan")
         problem = fits[0].problem
         if len(fits) == 1 and problem.m == 1 and problem.rows.n * problem.p <= MOST_CELLS and _even(problem):

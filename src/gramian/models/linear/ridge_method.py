@@ -35,14 +35,14 @@ from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 
 if TYPE_CHECKING:
-    from gramian.solvers.base import Solver  # which brings compiled loops that the closed form does without
+    from gramian.solvers.base import AnySolver  # which brings compiled loops that the closed form does without
 
 GRID = 50
 MAX_EXPONENT = 450  # binary, of the largest column: alphas are of the size of its square
 MAX_GRID_RANGE = 1e14  # between the ends of a grid: beyond it one end is all penalty and the other none
 
 
-def solver_object(solver: Any) -> "Solver | None":
+def solver_object(solver: Any) -> "AnySolver | None":
     """The solver object that was asked for; None for a name."""
     if isinstance(solver, str):
         return None
@@ -67,7 +67,7 @@ class LeastSquares:
 
 
 def by_iterations(
-    exact: ClosedForm, penalty: QuadraticPenalty | None, solver: "Solver", data: Data, options: Options
+    exact: ClosedForm, penalty: QuadraticPenalty | None, solver: "AnySolver", data: Data, options: Options
 ) -> SquaredLossFit:
     """The fit of the same problem by a solver object."""
     from gramian.models.linear.iterative_method import IterativeMethod  # with all solvers: only those who ask wait

@@ -21,7 +21,7 @@ from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.cv.regularization import strongest
 from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS
-from gramian.solvers.nonsmooth.interior_point import InteriorPoint, Kinks
+from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.separation import least_margin
 from gramian.solvers.solution import Iterate, Solution
@@ -167,12 +167,8 @@ class SVC(PenalisedClassifier):
         chosen = {"solver": InteriorPoint()} if auto else {}
         while alpha > least:
             fit = super()._solve(problem.with_alpha(alpha), **(more | chosen | {"warn": False}))
-            s = fit.more.get("slopes")
-            if s is not None and fit.certificate.holds:
-                counts = np.ones(problem.rows.n, dtype=bool)
-                if "kinks" in fit.more:
-                    counts = fit.more["kinks"].share[: problem.rows.n] > 0
-                size = np.abs(s[: problem.rows.n])[counts]
+            if fit.dual is not None and fit.certificate.holds:
+                size = np.abs(fit.dual[: problem.rows.n])[RowProducts(fit.problem).share > 0]
                 if size.max() < 1.0 - 1e-6 and size.max() > 0:
                     return fit if asked == 0 else _weaker(given, fit)
             if asked == 0 and deadline.passed():
@@ -193,12 +189,13 @@ class SVC(PenalisedClassifier):
         for name in ("support_", "dual_coef_", "support_vectors_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if any("slopes" not in fit.more or fit.problem.alpha <= 0 or fit.problem.m > 1 for fit in fits):
+        if any(fit.dual is None or fit.problem.alpha <= 0 or fit.problem.m > 1 for fit in fits):
             return
         rows: Rows = fits[0].problem.rows
         table = np.empty((len(fits), rows.n))
         for k, fit in enumerate(fits):
-            s = fit.more["slopes"][: rows.n]
+            assert fit.dual is not None
+            s = fit.dual[: rows.n]
             share = RowProducts(fit.problem).share
             s = np.where((np.abs(s) > NOTHING) & (share > 0), s, 0.0)
             table[k] = -s * share / (2.0 * fit.problem.alpha)
@@ -226,12 +223,13 @@ def _counted_once(problem: Problem) -> Problem:
 
 def _weaker(problem: Problem, hard: Solution) -> Solution | None:
     """The hard margin as the answer at the problem's own alpha, if its dual variables are within their bounds there."""
-    kinks, n = Kinks.of(problem), problem.rows.n
-    pull = hard.more["slopes"][:n] * hard.more["kinks"].share[:n] * (problem.alpha / hard.problem.alpha)
+    assert hard.dual is not None
+    share, n = RowProducts(problem).share, problem.rows.n
+    weighted = hard.dual[:n] * RowProducts(hard.problem).share * (problem.alpha / hard.problem.alpha)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.where(kinks.share[:n] > 0, pull / kinks.share[:n], 0.0)
+        slopes = np.where(share > 0, weighted / share, 0.0)
     if (np.abs(slopes) > 1.0).any():
         return None
     theta = problem.to_standardized(hard.coef, hard.intercept)
-    more = hard.more | {"kinks": kinks, "slopes": np.append(slopes, hard.more["slopes"][n:])}
-    return replace(hard, iterate=Iterate(problem, theta, more), value=problem.value(theta))
+    details = replace(hard.details, dual=np.append(slopes, hard.dual[n:]))
+    return replace(hard, iterate=Iterate(problem, theta, details), value=problem.value(theta))

@@ -127,7 +127,7 @@ class _Path:
                 curvatures = self._curvatures(problem, total)
             elif last is not None:
                 for k, (s, change) in enumerate(zip(moved, g - last, strict=True)):
-                    curvatures[k] = curvatures[k].mended(s, change)
+                    curvatures[k] = curvatures[k].updated(s, change)
                     self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
             step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
             whole, shrunk = (search.slope < 0) & (search.length == 1.0), search.slope
@@ -174,5 +174,5 @@ class _Path:
             sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
         sums += problem.bend
         for H, pairs in zip(sums, self.pairs, strict=True):
-            found.append(Curvature(H).mended_by((s, change + problem.bend @ s) for s, change in pairs))
+            found.append(Curvature(H).updated_by((s, change + problem.bend @ s) for s, change in pairs))
         return found

@@ -1,14 +1,22 @@
 """Gradient descent: constant steps, a line search, or the bold driver; for every loss and every penalty."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from gramian._core.types import Floats
 from gramian._core.validation import number, whole
 from gramian.objective.problem import Point, Problem
-from gramian.solvers.base import LAST_RESORT_PASSES, MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost
+from gramian.solvers.base import (
+    LAST_RESORT_PASSES,
+    MAX_DENSE_HESSIAN_COLUMNS,
+    Choose,
+    Details,
+    Solver,
+    State,
+    pass_cost,
+)
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     Damping,
@@ -20,20 +28,73 @@ from gramian.solvers.first_order.step_sizes import (
 from gramian.solvers.sparse.local_linear import is_concave
 
 RULES = ("line_search", "bold_driver")
-GROW, SHRINK = 1.1, 0.5  # of the bold driver
-FIRST = 0.1  # its first step
-ENOUGH = 1e-4  # share of ‖change‖² / length that a step must bring
-HALVINGS = 60
+GROWTH, SHRINKAGE = 1.1, 0.5  # of the steps of the bold driver
+FIRST_STEP = 0.1  # of the bold driver
+SUFFICIENT_DECREASE = 1e-4  # share of ‖change‖² / length that a step must bring (Armijo)
+MAX_HALVINGS = 60
 ROUNDING = 1e-15  # of the objective: what a sum over rows may be off by
-PATIENCE = 30  # steps without any progress before a descent gives up
+PATIENCE = 30  # steps without any progress before a descent ends
 PLATEAU = 20  # steps without a better point before steps along subgradients are halved
 PASSES = 1e4  # over the rows, of a fit
-WINDOW = 100  # steps over which the change of a kinked objective is measured
-VALLEY = 0.2  # ratio of the two curvatures below which a valley is narrow
+WINDOW = 100  # steps over which the change of a nonsmooth objective is measured
+NARROW_VALLEY = 0.2  # ratio of the two curvatures below which a valley is narrow
+
+
+@dataclass(kw_only=True)
+class GradientDescentState(State):
+    """With the current point, the best one, and the length of the next step.
+
+    Attributes
+    ----------
+    point, best : Point
+        The current point, and the one of the smallest objective.
+    damping : Damping
+        How the quadratic penalty shortens the steps.
+    length : float
+        Of the next step.
+    first_value : float
+        The objective at the start.
+    idle_steps : int
+        Steps since the objective or the residual was smaller than ever before.
+    min_residual : float
+        The smallest so far; infinite for losses that are not smooth.
+    values : list of float
+        Of losses that are not smooth: the last values of the objective.
+    max_length : float
+        Of these: the longest step so far.
+    steps : int
+        Of the subgradient method: steps taken.
+    taken_back : bool
+        Whether the bold driver took its last step back.
+    max_change : float
+        Of the bold driver: the largest change of a coefficient in a step that was taken back.
+    message, diverged :
+        As in `Details`.
+    """
+
+    point: Point
+    best: Point
+    damping: Damping
+    length: float
+    first_value: float
+    idle_steps: int = 0
+    min_residual: float = np.inf
+    values: tuple[float, ...] = ()
+    max_length: float = 0.0
+    steps: int = 0
+    taken_back: bool = False
+    max_change: float = 0.0
+    message: str = ""
+    diverged: bool = False
+    criterion: str = ""
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point, criterion=self.criterion, message=self.message, diverged=self.diverged)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class GradientDescent(Solver):
+class GradientDescent(Solver[GradientDescentState]):
     """θ ← prox(θ − step · gradient): the oldest method, here for any loss and any penalty.
 
     Coordinates are standardised: columns centred and scaled by a power of two to a standard deviation between ½ and 1
@@ -47,7 +108,7 @@ class GradientDescent(Solver):
     ----------
     step : float, "line_search" or "bold_driver"
         A constant step, stable below 2/L, where L is the largest curvature of the loss. Where it is too long, the
-        objective grows: the descent stops at the best point it saw, `more["diverged"]` is True and `more["message"]`
+        objective grows: the descent stops at the best point it saw, the state has `diverged` and a `message` that
         says how long a step may be.
         "line_search": the Barzilai–Borwein step, shortened until the objective falls enough (Armijo).
         "bold_driver": 1.1 times longer after each success; halved, and the step taken back, after each failure.
@@ -59,11 +120,11 @@ class GradientDescent(Solver):
 
     Notes
     -----
-    Losses with kinks (hinge, absolute, …) have subgradients only, along which the objective need not fall. The best
-    point seen is kept. A constant step ends up circling the optimum; "line_search" searches the first step and halves
-    it where 20 steps have found no better point; "bold_driver" ends at the first kink that it cannot leave, and
-    `more["message"]` says so. The measure is the relative change of the objective over the last 100 steps, which is no
-    certificate: `more["measure"]` says so.
+    Piecewise-linear losses (hinge, absolute, …) have subgradients only, along which the objective need not fall. The
+    best point seen is kept. A constant step ends up circling the optimum; "line_search" searches the first step and
+    halves it where 20 steps have found no better point; "bold_driver" ends at the first breakpoint that it cannot
+    leave, and the `message` of its state says so. The residual is the relative change of the objective over the last
+    100 steps, which is no certificate.
 
     Examples
     --------
@@ -73,8 +134,8 @@ class GradientDescent(Solver):
     >>> from gramian.objective.problem import Problem
     >>> rows = gm.scan([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
     >>> problem = Problem(rows, gm.losses.Squared(), gm.penalties.Zero(), 0.0)
-    >>> found = run(GradientDescent(0.5), problem, max_iter=1000, tol=1e-9)
-    >>> coef, intercept = problem.to_original(found.theta)
+    >>> descent = run(GradientDescent(0.5), problem, max_iter=1000, tol=1e-9)
+    >>> coef, intercept = problem.to_original(descent.theta)
     >>> coef.round(6), intercept.round(6)
     (array([[2.]]), array([1.]))
     """
@@ -98,6 +159,9 @@ class GradientDescent(Solver):
     def __repr__(self) -> str:
         return f"GradientDescent(step={self.length!r}, max_iter={self.max_iter}, tol={self.tol!r})"
 
+    def limits(self, max_iter: int, tol: float) -> tuple[int, float]:
+        return self.max_iter, self.tol
+
     @classmethod
     def for_problem(cls, problem: Problem, choose: Choose) -> "GradientDescent":
         return cls("line_search")
@@ -114,171 +178,192 @@ class GradientDescent(Solver):
             return f"a concave penalty of {problem.m} × {problem.p} coefficients"
         return "a penalty that is known by its prox alone"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> GradientDescentState:
         point = first_point(problem, start)
-        first = {"line_search": 1.0, "bold_driver": FIRST}.get(str(self.length), self.length)
-        more = {
-            "damping": Damping(problem),
-            "length": first,
-            "waits": 0,
-            "steps": 0,
-            "first": point.value,
-            "best": point,
-        }
-        if problem.loss.smooth:
-            return _state(problem, point, more)
-        return _kinked_state(point, {**more, "values": []})
+        length = {"line_search": 1.0, "bold_driver": FIRST_STEP}.get(str(self.length), self.length)
+        assert not isinstance(length, str)
+        state = GradientDescentState(
+            point.theta, point.value, 1.0,
+            point=point, best=point, damping=Damping(problem), length=length, first_value=point.value,
+        )  # fmt: skip
+        return _at(problem, state, point)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
         if self.length == "bold_driver":
-            return self._bold(problem, state)
+            return self._bold_driver(problem, state)
         if self.length == "line_search":
-            return self._searched(problem, state) if problem.loss.smooth else self._falling(problem, state)
+            return self._line_search(problem, state) if problem.loss.smooth else self._subgradient(problem, state)
         return self._constant(problem, state)
 
     # constant steps
 
-    def _constant(self, problem: Problem, state: State) -> State:
-        more = state.more
-        point = evaluate(problem, _moved(problem, more, more["length"]))
+    def _constant(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
+        point = evaluate(problem, _proximal_step(problem, state, state.length))
         if not _is_finite(point):
             return self._diverged(problem, state)
+        after = _at(problem, state, point)
         if not problem.loss.smooth:
-            found = _kinked_state(point, more)
-            hopeless = found.more["best"].value >= more["first"] and len(found.more["values"]) == WINDOW
-            return self._diverged(problem, found) if hopeless else found
-        found = _state(problem, point, more)
-        if found.more["waits"] <= PATIENCE:
-            return found
-        best: Point = more["best"]
-        if point.value - best.value > 100 * ROUNDING * max(abs(best.value), abs(more["first"])):
+            hopeless = after.best.value >= state.first_value and len(after.values) == WINDOW
+            return self._diverged(problem, after) if hopeless else after
+        if after.idle_steps <= PATIENCE:
+            return after
+        best = state.best
+        if point.value - best.value > 100 * ROUNDING * max(abs(best.value), abs(state.first_value)):
             return self._diverged(problem, state)
-        return replace(_state(problem, best, more), stalled=True)
+        return replace(_at(problem, state, best), stalled=True)
 
-    def _diverged(self, problem: Problem, state: State) -> State:
-        best: Point = state.more["best"]
-        measure, message = state.measure, f"No step={self.length:g} found a point better than the first."
+    def _diverged(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
+        best, residual = state.best, state.residual
+        message = f"No step={self.length:g} found a point better than the first."
         if problem.loss.smooth:
-            change = state.more["point"].theta - best.theta
-            most = largest_step(problem, best, change if change.any() else best.gradient)
-            measure = problem.measure(best)
+            change = state.point.theta - best.theta
+            longest = largest_step(problem, best, change if change.any() else best.gradient)
+            residual = problem.residual(best)
             message = (
-                f"The objective grows with step={self.length:g}: the longest stable step is about {most:.2g}, which is "
-                "2 over the largest curvature of the loss in standardised coordinates."
+                f"The objective grows with step={self.length:g}: the longest stable step is about {longest:.2g}, which "
+                "is 2 over the largest curvature of the loss in standardised coordinates."
             )
         message += ' Take a shorter step, or step="line_search".'
-        more = {**state.more, "point": best, "diverged": True, "message": message}
-        return State(best.theta, best.value, measure, stalled=True, more=more)
+        return replace(
+            state,
+            theta=best.theta,
+            value=best.value,
+            residual=residual,
+            stalled=True,
+            point=best,
+            diverged=True,
+            message=message,
+        )
 
     # line search
 
-    def _searched(self, problem: Problem, state: State) -> State:
-        more = state.more
-        point: Point = more["point"]
-        length = more["length"]
-        for _ in range(HALVINGS):
-            theta = _moved(problem, more, length)
+    def _line_search(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
+        point, length = state.point, state.length
+        for _ in range(MAX_HALVINGS):
+            theta = _proximal_step(problem, state, length)
             change = theta - point.theta
             if not change.any():
                 break
             trial = evaluate(problem, theta)
-            need = ENOUGH * (float((change**2).sum()) / length + _pull(problem, change))
-            bend = _curvatures(problem, change, trial.gradient - point.gradient)
-            if trial.value <= point.value - need + ROUNDING * abs(point.value):
-                found = _state(problem, trial, {**more, "length": _next_length(bend, length)})
-                return replace(found, stalled=found.more["waits"] > PATIENCE)
-            length *= min(max(1.0 / (bend[0] * length), 0.1), 0.5) if np.isfinite(bend[0]) and bend[0] > 0 else 0.1
-        return replace(_state(problem, point, more), stalled=True)
+            squares = float((change**2).sum())
+            decrease = SUFFICIENT_DECREASE * (squares / length + _penalty_curvature(problem, change))
+            curvatures = _curvatures(problem, change, trial.gradient - point.gradient)
+            if trial.value <= point.value - decrease + ROUNDING * abs(point.value):
+                after = _at(problem, replace(state, length=_next_length(curvatures, length)), trial)
+                return replace(after, stalled=after.idle_steps > PATIENCE)
+            known = np.isfinite(curvatures[0]) and curvatures[0] > 0
+            length *= min(max(1.0 / (curvatures[0] * length), 0.1), 0.5) if known else 0.1
+        return replace(_at(problem, state, point), stalled=True)
 
-    def _falling(self, problem: Problem, state: State) -> State:
-        """The subgradient method: the first step by search, halved where no step of late has found a better point."""
-        more = state.more
-        if more["steps"] == 0:
-            return _kinked_state(*self._first_fall(problem, more), lately="best")
-        if more["waits"] >= PLATEAU:
-            more = {**more, "point": more["best"], "length": SHRINK * more["length"], "waits": 0}
-        point = evaluate(problem, _moved(problem, more, more["length"]))
-        return _kinked_state(point, {**more, "steps": more["steps"] + 1}, lately="best")
+    def _subgradient(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
+        """The subgradient method: the first step by search, halved where no recent step has found a better point."""
+        if state.steps == 0:
+            point, length = self._first_subgradient_step(problem, state)
+            return _at(problem, replace(state, length=length, steps=1), point, judged_at="best")
+        if state.idle_steps >= PLATEAU:
+            state = replace(state, point=state.best, length=SHRINKAGE * state.length, idle_steps=0)
+        point = evaluate(problem, _proximal_step(problem, state, state.length))
+        return _at(problem, replace(state, steps=state.steps + 1), point, judged_at="best")
 
     @staticmethod
-    def _first_fall(problem: Problem, more: dict[str, Any]) -> tuple[Point, dict[str, Any]]:
-        length, best, found = 1.0, more["point"], 0.0
-        trial = evaluate(problem, _moved(problem, more, length))
+    def _first_subgradient_step(problem: Problem, state: GradientDescentState) -> tuple[Point, float]:
+        length, best, best_length = 1.0, state.point, 0.0
+        trial = evaluate(problem, _proximal_step(problem, state, length))
         factor = 2.0 if trial.value < best.value else 0.5
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             if trial.value < best.value:
-                best, found = trial, length
-            elif found:
+                best, best_length = trial, length
+            elif best_length:
                 break
             length *= factor
-            trial = evaluate(problem, _moved(problem, more, length))
-        return best, {**more, "length": found or 1.0, "steps": 1}
+            trial = evaluate(problem, _proximal_step(problem, state, length))
+        return best, best_length or 1.0
 
     # bold driver
 
-    def _bold(self, problem: Problem, state: State) -> State:
-        more = state.more
-        point: Point = more["point"]
-        length = more["length"]
-        theta = _moved(problem, more, length)
+    def _bold_driver(self, problem: Problem, state: GradientDescentState) -> GradientDescentState:
+        point, length = state.point, state.length
+        theta = _proximal_step(problem, state, length)
         trial = evaluate(problem, theta)
         if trial.value < point.value and _is_finite(trial):
-            more = {**more, "length": GROW * length, "taken_back": False}
-            return _state(problem, trial, more) if problem.loss.smooth else _kinked_state(trial, more)
+            return _at(problem, replace(state, length=GROWTH * length, taken_back=False), trial)
         change = float(np.abs(theta - point.theta).max())
-        longest = max(more.get("tried", 0.0), change if np.isfinite(change) else 0.0)
-        gone = change <= max(1e-16 * float(np.abs(point.theta).max()), 1e-30 * longest)
-        more = {**more, "length": SHRINK * length, "taken_back": True, "tried": longest}
-        kept = replace(state, stalled=gone, more=more)
-        if gone and not problem.loss.smooth:
-            kept.more["message"] = (
-                "No step along this subgradient lowers the objective: the bold driver ended at a kink, which need not "
-                'be the optimum. Take step="line_search", or a smooth loss.'
+        max_change = max(state.max_change, change if np.isfinite(change) else 0.0)
+        vanished = change <= max(1e-16 * float(np.abs(point.theta).max()), 1e-30 * max_change)
+        message = state.message
+        if vanished and not problem.loss.smooth:
+            message = (
+                "No step along this subgradient lowers the objective: the bold driver ended at a breakpoint of the "
+                'loss, which need not be the optimum. Take step="line_search", or a smooth loss.'
             )
-        return kept
+        return replace(
+            state,
+            stalled=vanished,
+            length=SHRINKAGE * length,
+            taken_back=True,
+            max_change=max_change,
+            message=message,
+        )
 
 
-def _moved(problem: Problem, more: dict[str, Any], length: float) -> Floats:
+def _proximal_step(problem: Problem, state: GradientDescentState, length: float) -> Floats:
     """θ after one proximal gradient step."""
-    point: Point = more["point"]
     with np.errstate(over="ignore", invalid="ignore"):
-        change, lengths = more["damping"].step(point.gradient, length)
-        return land(problem, point.theta - change, lengths)
+        change, lengths = state.damping.step(state.point.gradient, length)
+        return land(problem, state.point.theta - change, lengths)
 
 
 def _is_finite(point: Point) -> bool:
     return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
 
 
-def _state(problem: Problem, point: Point, more: dict[str, Any]) -> State:
-    """This point; `waits` counts the steps since the objective or the measure was better than ever before."""
-    measure = problem.measure(point)
-    least, best = more.get("least", np.inf), more["best"]
-    waits = 0 if measure < least or point.value < best.value else more["waits"] + 1
-    if point.value <= best.value:
-        best = point
-    more = {**more, "point": point, "best": best, "least": min(least, measure), "waits": waits}
-    return State(point.theta, point.value, measure, more=more)
+def _at(problem: Problem, state: GradientDescentState, point: Point, judged_at: str = "point") -> GradientDescentState:
+    """The state after a step to this point."""
+    if not problem.loss.smooth:
+        return _nonsmooth_at(state, point, judged_at)
+    residual = problem.residual(point)
+    progress = residual < state.min_residual or point.value < state.best.value
+    return replace(
+        state,
+        theta=point.theta,
+        value=point.value,
+        residual=residual,
+        stalled=False,
+        point=point,
+        best=point if point.value <= state.best.value else state.best,
+        min_residual=min(state.min_residual, residual),
+        idle_steps=0 if progress else state.idle_steps + 1,
+    )
 
 
-def _kinked_state(point: Point, more: dict[str, Any], lately: str = "point") -> State:
-    """The best point seen; the measure is how much the objective changed lately, there or at the best points.
+def _nonsmooth_at(state: GradientDescentState, point: Point, judged_at: str) -> GradientDescentState:
+    """The best point seen; the residual is how much the objective changed of late, there or at the best points.
 
     Changes are counted as if every step were as long as the longest: short steps alone prove nothing.
     """
-    better = point.value < more["best"].value
-    best: Point = point if better else more["best"]
-    values = [*more["values"], (best if lately == "best" else point).value][-WINDOW:]
-    longest = max(more.get("longest", 0.0), more["length"])
-    measure = spread(values) if len(values) == WINDOW else 1.0
-    if lately == "point":
-        measure = min(measure * longest / more["length"], 1.0)
-    waits = 0 if better else more["waits"] + 1
-    more = {**more, "point": point, "best": best, "values": values, "waits": waits, "measure": CHANGE}
-    return State(best.theta, best.value, measure, more={**more, "longest": longest})
+    better = point.value < state.best.value
+    best = point if better else state.best
+    values = (*state.values, (best if judged_at == "best" else point).value)[-WINDOW:]
+    max_length = max(state.max_length, state.length)
+    residual = spread(values) if len(values) == WINDOW else 1.0
+    if judged_at == "point":
+        residual = min(residual * max_length / state.length, 1.0)
+    return replace(
+        state,
+        theta=best.theta,
+        value=best.value,
+        residual=residual,
+        stalled=False,
+        point=point,
+        best=best,
+        values=values,
+        max_length=max_length,
+        idle_steps=0 if better else state.idle_steps + 1,
+        criterion=CHANGE,
+    )
 
 
-def _pull(problem: Problem, change: Floats) -> float:
+def _penalty_curvature(problem: Problem, change: Floats) -> float:
     """ΔᵀHΔ of the quadratic penalty."""
     return 0.0 if problem.parts is None else 2.0 * problem.quadratic(change)[0]
 
@@ -293,26 +378,26 @@ def _curvatures(problem: Problem, change: Floats, slopes: Floats) -> tuple[float
         return inner / float((change**2).sum()), float((slopes**2).sum()) / inner if inner else 0.0
 
 
-def _next_length(bend: tuple[float, float], length: float) -> float:
+def _next_length(curvatures: tuple[float, float], length: float) -> float:
     """The Barzilai–Borwein step: the shorter one where both differ much, as they do in narrow valleys."""
-    low, high = bend
+    low, high = curvatures
     if not 0 < low <= high * (1 + 1e-9) < np.inf:
         return 2.0 * length
-    return 1.0 / (high if low < VALLEY * high else low)
+    return 1.0 / (high if low < NARROW_VALLEY * high else low)
 
 
 def largest_step(problem: Problem, point: Point, direction: Floats, rounds: int = 20) -> float:
     """2 / L with L the largest curvature of the loss near a point, by power iteration on differences of gradients."""
     size = 1e-4 * max(1.0, float(np.abs(point.theta).max()))
-    bend = 0.0
+    curvature = 0.0
     for _ in range(rounds):
         direction = direction / float(np.abs(direction).max())
         direction /= np.sqrt(float((direction**2).sum()))
         slopes = (evaluate(problem, point.theta + size * direction).gradient - point.gradient) / size
         if problem.parts is not None:
             slopes[:, : problem.d] -= problem.quadratic(direction)[1]
-        before, bend = bend, float(np.sqrt((slopes**2).sum()))
-        if abs(bend - before) <= 1e-3 * bend:
+        before, curvature = curvature, float(np.sqrt((slopes**2).sum()))
+        if abs(curvature - before) <= 1e-3 * curvature:
             break
         direction = slopes
-    return 2.0 / bend if bend > 0 else np.inf
+    return 2.0 / curvature if curvature > 0 else np.inf

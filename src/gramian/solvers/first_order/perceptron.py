@@ -1,29 +1,53 @@
 """The perceptron algorithm: one row at a time, and a step of rate 1 wherever the row is on the wrong side."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import Details, Solver, State
 
-MOST_VISITS = 100.0  # of a row in a sweep: larger weights are all made smaller
+MAX_VISITS = 100.0  # of a row in a sweep: larger weights are all made smaller
+WRONG_SIDE = "share of rows on the wrong side"
 NOT_SEPARABLE = "The classes are probably not separable: the point of fewest mistakes is kept."
 
 
+@dataclass(kw_only=True)
+class PerceptronState(State):
+    """With the last point of the sweeps: θ is the point of fewest mistakes, or the mean of the points."""
+
+    last: Floats  # the point itself
+    lag: Floats  # each update times its clock: the mean of all points is last − lag / clock
+    clock: float = 0.0  # visits, by weight
+    mistakes: int = 0  # on the way
+    sweeps: int = 0
+    best_sweep: int = 0  # after which mistakes were fewest
+    message: str = ""
+
+    @property
+    def mean(self) -> Floats:
+        return self.last - self.lag / max(self.clock, 1e-300)
+
+    @property
+    def details(self) -> Details:
+        return Details(criterion=WRONG_SIDE, message=self.message, mistakes=self.mistakes)
+
+
+P = TypeVar("P", bound=PerceptronState)
+
+
 @dataclass(frozen=True)
-class PerceptronAlgorithm(Solver):
+class PerceptronRule(Solver[P]):
     """Sweeps over the rows in a random order; ends when one goes by without a mistake, as it does on separable data.
 
-    The point of fewest mistakes is kept (the pocket), and taken after 100 sweeps without fewer. With `average`, the
-    mean of all points on the way is judged instead. A row of weight 2 is met twice. Rows are centred and scaled, with 1
-    as their last coordinate.
+    The point of fewest mistakes is kept (the pocket), and taken after `patience` sweeps without fewer. With `average`,
+    the mean of all points on the way is judged instead. A row of weight 2 is met twice.
     """
 
     average: bool = False
@@ -32,11 +56,52 @@ class PerceptronAlgorithm(Solver):
     name: ClassVar[str] = "perceptron algorithm"
     unit: ClassVar[str] = "sweeps"
 
+    def order(self, state: PerceptronState, n: int) -> Ints:
+        """The rows in the order of the next sweep."""
+        return np.random.default_rng((self.random_state, state.sweeps)).permutation(n)
+
+    def after_sweep(self, before: P, state: P, mistakes: int) -> P:
+        """The state after a sweep, or the one before with its point where mistakes are not fewer."""
+        state.mistakes, state.sweeps = before.mistakes + mistakes, before.sweeps + 1
+        state.best_sweep = before.best_sweep
+        if mistakes == 0 and not self.average:
+            return state
+        if state.residual < before.residual:
+            state.best_sweep = state.sweeps
+            return state
+        stalled = state.sweeps - state.best_sweep >= self.patience
+        theta, value, residual = before.theta, before.value, before.residual
+        return replace(state, theta=theta, value=value, residual=residual, stalled=stalled, message=NOT_SEPARABLE)
+
+
+def visits(weight: Floats) -> Floats:
+    """How often each row is met in a sweep."""
+    return weight / max(1.0, float(weight.max()) / MAX_VISITS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The standardized rows with 1 as their last coordinate, their class numbers and weights."""
+
+    Z: Any
+    codes: Ints
+    weight: Floats
+
+
+@dataclass(kw_only=True)
+class PrimalPerceptronState(PerceptronState):
+    table: _Table
+
+
+@dataclass(frozen=True)
+class PerceptronAlgorithm(PerceptronRule[PrimalPerceptronState]):
+    """The perceptron algorithm on the coefficients: rows are centred and scaled, with 1 as their last coordinate."""
+
     def supports(self, problem: Problem) -> bool:
-        """Labels; no penalty is heeded."""
+        """Labels; penalties are ignored."""
         return problem.loss.targets in ("signs", "classes")
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> PrimalPerceptronState:
         block = problem.rows.collect()
         assert block.y is not None
         if sp.issparse(block.X):
@@ -44,53 +109,36 @@ class PerceptronAlgorithm(Solver):
         else:
             Z = np.concatenate([problem.standard(part) for part, _, _ in problem.panels(block)])
         theta = np.zeros((problem.m, problem.p)) if start is None else start.copy()
-        weight = block.weights
-        weight = weight / max(1.0, float(weight.max()) / MOST_VISITS)
         codes = (block.y[:, 0] > 0 if problem.m == 1 else block.y[:, 0]).astype(np.int64)
-        more = {
-            "Z": Z,
-            "codes": codes,
-            "weight": weight,
-            "mistakes": 0,
-            "now": theta,
-            "lag": theta * 0.0,
-            "clock": 0.0,
-        }
-        more |= {"round": 0, "measure": "share of rows on the wrong side"}
-        return self._judged(problem, theta, more)
+        table = _Table(Z, codes, visits(block.weights))
+        value, share = _judged(table, theta)
+        return PrimalPerceptronState(theta, value, share, last=theta, lag=theta * 0.0, table=table)
 
-    @staticmethod
-    def _judged(problem: Problem, theta: Floats, more: dict[str, Any]) -> State:
-        f = np.asarray(more["Z"] @ theta.T)
-        codes, weight = more["codes"], more["weight"]
-        if problem.m == 1:
-            margin = np.where(codes == 1, f[:, 0], -f[:, 0])
-        else:
-            own = f[np.arange(len(f)), codes]
-            others = f.copy()
-            others[np.arange(len(f)), codes] = -np.inf
-            margin = own - others.max(axis=1)
-        value = float(weight @ np.maximum(-margin, 0.0) / weight.sum())
-        return State(theta, value, float(weight @ (margin <= 0) / weight.sum()), more=more)
-
-    def step(self, problem: Problem, state: State) -> State:
-        more = dict(state.more)
-        order = np.random.default_rng((self.random_state, more["round"])).permutation(len(more["codes"]))
-        now, lag = more["now"].copy(), more["lag"].copy()
-        Z = more["Z"]
+    def step(self, problem: Problem, state: PrimalPerceptronState) -> PrimalPerceptronState:
+        table = state.table
+        last, lag, Z = state.last.copy(), state.lag.copy(), table.Z
         sweep = sweep_sparse if sp.issparse(Z) else (_sweep_few if is_small(Z.size) else sweep_dense)
-        table = (Z.data, Z.indices.astype(np.int64), Z.indptr.astype(np.int64)) if sp.issparse(Z) else (Z,)
-        mistakes, clock = sweep(*table, more["codes"], more["weight"], order, now, lag, more["clock"])
-        more |= {"now": now, "lag": lag, "clock": clock}
-        more |= {"mistakes": more["mistakes"] + int(mistakes), "round": more["round"] + 1}
-        found = self._judged(problem, now - lag / max(clock, 1e-300) if self.average else now, more)
-        if mistakes == 0 and not self.average:
-            return found
-        if found.measure < state.measure:
-            found.more["best at"] = more["round"]
-            return found
-        stalled = more["round"] - more.get("best at", 0) >= self.patience
-        return State(state.theta, state.value, state.measure, stalled, more=more | {"message": NOT_SEPARABLE})
+        arrays = (Z.data, Z.indices.astype(np.int64), Z.indptr.astype(np.int64)) if sp.issparse(Z) else (Z,)
+        order = self.order(state, len(table.codes))
+        mistakes, clock = sweep(*arrays, table.codes, table.weight, order, last, lag, state.clock)
+        after = replace(state, last=last, lag=lag, clock=clock)
+        after.theta = after.mean if self.average else last
+        after.value, after.residual = _judged(table, after.theta)
+        return self.after_sweep(state, after, int(mistakes))
+
+
+def _judged(table: _Table, theta: Floats) -> tuple[float, float]:
+    """The mean loss, and the share of rows on the wrong side."""
+    f, codes, weight = np.asarray(table.Z @ theta.T), table.codes, table.weight
+    if len(theta) == 1:
+        margin = np.where(codes == 1, f[:, 0], -f[:, 0])
+    else:
+        own = f[np.arange(len(f)), codes]
+        others = f.copy()
+        others[np.arange(len(f)), codes] = -np.inf
+        margin = own - others.max(axis=1)
+    value = float(weight @ np.maximum(-margin, 0.0) / weight.sum())
+    return value, float(weight @ (margin <= 0) / weight.sum())
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ the quadratic penalty s θ². That is the proximal step: a gradient step of leng
 of penalty and distance, (θ − L ∇loss) / (1 + 2 L s), stable however strong the penalty is.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,13 +52,13 @@ def is_whole(problem: Problem) -> bool:
 
 def stiffness(problem: Problem) -> Floats:
     """s (p,) with Σ s θ² ≥ the quadratic penalty: its diagonal, or the row sums of |S| for Tikhonov's matrix."""
-    found = np.zeros(problem.p)
+    stiff = np.zeros(problem.p)
     if problem.parts is not None:
         square = problem.square
-        found[: problem.d] = square if square.ndim == 1 else np.abs(square).sum(axis=1)
+        stiff[: problem.d] = square if square.ndim == 1 else np.abs(square).sum(axis=1)
         if is_whole(problem):
-            found[: problem.d] = found[: problem.d].max(initial=0.0)
-    return found
+            stiff[: problem.d] = stiff[: problem.d].max(initial=0.0)
+    return stiff
 
 
 def shortened(length: Any, stiff: Floats) -> Floats:
@@ -82,11 +83,11 @@ class Damping:
         lengths = shortened(length, self.stiff)
         if self.vectors is None:
             return lengths * gradient, lengths
-        turned = gradient.copy()
-        turned[:, : self.d] = gradient[:, : self.d] @ self.vectors
-        turned *= lengths
-        turned[:, : self.d] = turned[:, : self.d] @ self.vectors.T
-        return turned, lengths
+        rotated = gradient.copy()
+        rotated[:, : self.d] = gradient[:, : self.d] @ self.vectors
+        rotated *= lengths
+        rotated[:, : self.d] = rotated[:, : self.d] @ self.vectors.T
+        return rotated, lengths
 
 
 def land(problem: Problem, theta: Floats, lengths: Floats) -> Floats:
@@ -98,7 +99,7 @@ def land(problem: Problem, theta: Floats, lengths: Floats) -> Floats:
     return problem.prox(theta, lengths[..., : problem.d])
 
 
-def spread(values: list[float]) -> float:
+def spread(values: Sequence[float]) -> float:
     """How far the objective moved over these values, relative to its size."""
     largest, smallest = max(values), min(values)
     return 0.0 if largest == smallest else (largest - smallest) / max(abs(largest), abs(smallest))

@@ -1,9 +1,9 @@
 """Stochastic gradient descent: steps along the gradient of a few rows at a time."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from gramian._core.random import seed_from, validate_random_state
 from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import Details, Solver, State
 from gramian.solvers.first_order.step_sizes import (
     CHANGE,
     evaluate,
@@ -20,13 +20,35 @@ from gramian.solvers.first_order.step_sizes import (
     spread,
 )
 
+if TYPE_CHECKING:
+    from gramian.solvers.first_order.epoch import Course, Walk
+
 Rate = float | str | tuple[float, float] | Callable[[int], float]
 RULES = ("plain", "momentum", "adagrad", "rmsprop", "adam")
-WINDOW = 5  # epochs over which the change of a kinked objective is measured
+WINDOW = 5  # epochs over which the change of a nonsmooth objective is measured
+
+
+@dataclass(kw_only=True)
+class StochasticGradientState(State):
+    """With the place of the epochs, and the last values of the objective."""
+
+    course: "Course"
+    walk: "Walk"
+    seed: int
+    first_value: float
+    epoch: int = 0
+    values: tuple[float, ...] = ()
+    message: str = ""
+    diverged: bool = False
+    criterion: str = ""
+
+    @property
+    def details(self) -> Details:
+        return Details(criterion=self.criterion, message=self.message, diverged=self.diverged)
 
 
 @dataclass(frozen=True)
-class StochasticGradient(Solver):
+class StochasticGradient(Solver[StochasticGradientState]):
     """θ ← prox(θ − rate · gradient of a mini-batch): many cheap steps, for many rows and answers of a few digits.
 
     One epoch passes the rows once in random order, `batch` at a time, O(n p) and O(p) more for each batch, and once
@@ -57,8 +79,8 @@ class StochasticGradient(Solver):
     random_state : int, Generator, RandomState or None
         The order of the rows; a seed gives the same bits on any number of threads, None another order each time.
     tol : float
-        Enough: the gradient as in `GradientDescent`; for losses with kinks the relative change of the objective over
-        the last 5 epochs, which is no certificate (`more["measure"]` says so).
+        Enough: the gradient as in `GradientDescent`; for piecewise-linear losses the relative change of the objective
+        over the last 5 epochs, which is no certificate.
 
     Examples
     --------
@@ -68,8 +90,8 @@ class StochasticGradient(Solver):
     >>> from gramian.solvers.first_order.stochastic import StochasticGradient
     >>> rows = gm.scan([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0])
     >>> problem = Problem(rows, gm.losses.Squared(), gm.penalties.Zero(), 0.0)
-    >>> found = run(StochasticGradient(1, rate=0.2), problem, max_iter=100, tol=1e-9)
-    >>> coef, intercept = problem.to_original(found.theta)
+    >>> descent = run(StochasticGradient(1, rate=0.2), problem, max_iter=100, tol=1e-9)
+    >>> coef, intercept = problem.to_original(descent.theta)
     >>> coef.round(6), intercept.round(6)
     (array([[2.]]), array([1.]))
     """
@@ -102,7 +124,10 @@ class StochasticGradient(Solver):
         """Epochs, as the loop of all solvers calls them."""
         return self.epochs
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def limits(self, max_iter: int, tol: float) -> tuple[int, float]:
+        return self.epochs, self.tol
+
+    def init(self, problem: Problem, start: Floats | None) -> StochasticGradientState:
         from gramian.solvers.first_order.epoch import Course, Walk  # compiled: only those who use it wait for it
 
         point = first_point(problem, start)
@@ -112,47 +137,43 @@ class StochasticGradient(Solver):
         theta = point.theta.reshape(-1)
         memory = np.stack([theta if self.rule == "momentum" else np.zeros_like(theta), np.zeros_like(theta)])
         walk = Walk(theta, memory, theta, 0 if self.average else -1)
-        more = {
-            "course": course,
-            "walk": walk,
-            "seed": seed_from(self.random_state, default=None),
-            "epoch": 0,
-            "first": point.value,
-        }
-        return _state(problem, point, {**more, "values": []})
+        seed = seed_from(self.random_state, default=None)
+        state = StochasticGradientState(
+            point.theta, point.value, 1.0, course=course, walk=walk, seed=seed, first_value=point.value
+        )
+        return _at(problem, state, point)
 
-    def step(self, problem: Problem, state: State) -> State:
-        course, epoch = state.more["course"], state.more["epoch"] + 1
-        walk = state.more["walk"].copy()
+    def step(self, problem: Problem, state: StochasticGradientState) -> StochasticGradientState:
+        course, epoch = state.course, state.epoch + 1
+        walk = state.walk.copy()
         if self.average and epoch == 2:
             walk.seen = 0
-        generator = np.random.default_rng([state.more["seed"], epoch])
+        generator = np.random.default_rng([state.seed, epoch])
         with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
             for block, order in course.blocks(generator):
                 course.run(block, order, self.rates(walk.t, -(-len(order) // self.batch)), walk)
-        found = (walk.average if self.average else walk.theta).reshape(problem.m, problem.p).copy()
-        if np.isfinite(found).all():
-            point = evaluate(problem, found)
+        theta = (walk.average if self.average else walk.theta).reshape(problem.m, problem.p).copy()
+        if np.isfinite(theta).all():
+            point = evaluate(problem, theta)
             if np.isfinite(point.value):
-                return _state(problem, point, {**state.more, "walk": walk, "epoch": epoch})
+                return _at(problem, replace(state, walk=walk, epoch=epoch), point)
         message = (
             f"The coefficients grew beyond all bounds in epoch {epoch}: the rate is too high. The point before that "
             "epoch is kept; try a tenth of the rate."
         )
-        more = {**state.more, "diverged": True, "message": message}
-        return State(state.theta, state.value, state.measure, stalled=True, more=more)
+        return replace(state, stalled=True, diverged=True, message=message)
 
     def rates(self, t: int, steps: int) -> Floats:
         """The rates of the steps after step t; those of Pegasos in units of 1/(2·alpha)."""
         numbers = np.arange(t + 1, t + steps + 1)
         if callable(self.rate):
-            found = np.array([self.rate(int(number)) for number in numbers], dtype=np.float64)
-            bad = ~(np.isfinite(found) & (found > 0))
+            rates = np.array([self.rate(int(number)) for number in numbers], dtype=np.float64)
+            bad = ~(np.isfinite(rates) & (rates > 0))
             if bad.any():
                 raise ValueError(
-                    f"rate({numbers[bad.argmax()]}) is {found[bad.argmax()]:g}; rates must be numbers above 0."
+                    f"rate({numbers[bad.argmax()]}) is {rates[bad.argmax()]:g}; rates must be numbers above 0."
                 )
-            return found
+            return rates
         if isinstance(self.rate, str):
             return 1.0 / numbers
         if isinstance(self.rate, tuple):
@@ -160,15 +181,25 @@ class StochasticGradient(Solver):
         return np.full(steps, float(self.rate))
 
 
-def _state(problem: Problem, point: Point, more: dict[str, Any]) -> State:
-    values = [*more["values"], point.value][-WINDOW:]
-    more = {**more, "values": values, "message": ""}
-    if len(values) == WINDOW and min(values) > more["first"]:
-        more["message"] = f"The objective was above where it began for {WINDOW} epochs: take a lower rate."
+def _at(problem: Problem, state: StochasticGradientState, point: Point) -> StochasticGradientState:
+    """The state at the end of an epoch."""
+    values = (*state.values, point.value)[-WINDOW:]
+    message = ""
+    if len(values) == WINDOW and min(values) > state.first_value:
+        message = f"The objective was above where it began for {WINDOW} epochs: take a lower rate."
     if problem.loss.smooth:
-        return State(point.theta, point.value, problem.measure(point), more=more)
-    measure = spread(values) if len(values) == WINDOW else 1.0
-    return State(point.theta, point.value, measure, more={**more, "measure": CHANGE})
+        residual, criterion = problem.residual(point), ""
+    else:
+        residual, criterion = spread(values) if len(values) == WINDOW else 1.0, CHANGE
+    return replace(
+        state,
+        theta=point.theta,
+        value=point.value,
+        residual=residual,
+        values=values,
+        message=message,
+        criterion=criterion,
+    )
 
 
 def _refuse_rate(rate: Any) -> None:

@@ -1,7 +1,7 @@
 """The perceptron algorithm with a kernel: a mistake changes one dual variable, and nothing else costs anything."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from gramian._core.numerics.compiled import compiled_later, interpreted, njit
 from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats, Ints
 from gramian.rows import parallel_map, single_threaded_blas
-from gramian.solvers.base import Solver, State
-from gramian.solvers.first_order.perceptron import MOST_VISITS, NOT_SEPARABLE
+from gramian.solvers.first_order.perceptron import PerceptronRule, PerceptronState, visits
 
 Index = Ints
 MEMORY = 2**30  # bytes for rows of the kernel matrix
@@ -42,10 +41,10 @@ class Mistaken:
             size = min(max(2 * len(self.owner), count + len(index), LEAST_ROWS), self.most)
             table = np.empty((size, self.n))
             table[: len(self.table)] = self.table
-            more = size - len(self.owner)
+            empty = np.full(size - len(self.owner), -1, dtype=np.int64)
             self.table = table
-            self.owner = np.append(self.owner, np.full(more, -1, dtype=np.int64))
-            self.used = np.append(self.used, np.full(more, -1, dtype=np.int64))
+            self.owner = np.append(self.owner, empty)
+            self.used = np.append(self.used, empty)
         index = index[: self.most]
         free = np.argsort(self.used, kind="stable")[: len(index)]
         gone = self.owner[free]
@@ -73,61 +72,55 @@ class DualProblem:
     intercept: bool
 
 
+@dataclass(kw_only=True)
+class DualPerceptronState(PerceptronState):
+    """With the values of the function at all rows, and what their mean lags behind."""
+
+    weight: Floats
+    f: Floats
+    f_lag: Floats
+
+
 @dataclass(frozen=True)
-class DualPerceptron(Solver):
+class DualPerceptron(PerceptronRule[DualPerceptronState]):
     """As `PerceptronAlgorithm`, with dual variables: a mistake at row i adds k(x_i, ·) to the function.
 
     The function's values at all rows are kept: a visit without a mistake costs nothing, a mistake a row of the kernel
     matrix. θ holds the dual variables of all rows, and the intercept last.
     """
 
-    average: bool = False
-    random_state: int = 0
-    patience: int = 100
-    name: ClassVar[str] = "perceptron algorithm"
-    unit: ClassVar[str] = "sweeps"
-
-    def init(self, problem: Any, start: Floats | None) -> State:
+    def init(self, problem: Any, start: Floats | None) -> DualPerceptronState:
         n, m = problem.rows.n, problem.m
-        weight = problem.weight / max(1.0, float(problem.weight.max()) / MOST_VISITS)
-        empty = np.zeros((m, n + 1))
-        more = {"weight": weight, "now": empty, "lag": empty, "f": np.zeros((m, n)), "late": np.zeros((m, n))}
-        more |= {"mistakes": 0, "clock": 0.0, "round": 0}
-        return _judged(problem, empty, more["f"], more)
+        theta, f = np.zeros((m, n + 1)), np.zeros((m, n))
+        value, share = wrong_share(problem, f)
+        return DualPerceptronState(
+            theta, value, share, last=theta, lag=theta, weight=visits(problem.weight), f=f, f_lag=np.zeros((m, n))
+        )
 
-    def step(self, problem: Any, state: State) -> State:
-        more = dict(state.more)
-        rows = problem.rows
-        order = np.random.default_rng((self.random_state, more["round"])).permutation(rows.n)
-        now, lag, f, late = (more[name].copy() for name in ("now", "lag", "f", "late"))
-        clock, place, left, mistakes = more["clock"], 0, -1.0, 0
+    def step(self, problem: Any, state: DualPerceptronState) -> DualPerceptronState:
+        rows, weight = problem.rows, state.weight
+        order = self.order(state, rows.n)
+        last, lag, f, f_lag = (part.copy() for part in (state.last, state.lag, state.f, state.f_lag))
+        clock, place, rest, mistakes = state.clock, 0, -1.0, 0
         sweep = _sweep_few if is_small(f.size) else sweep_dual
         while True:
-            place, left, clock, wrong = sweep(
-                rows.table, rows.slot, rows.used, rows.clock, problem.codes, more["weight"], order, now, lag, f, late,
-                problem.intercept, self.average, clock, place, left,
+            place, rest, clock, wrong = sweep(
+                rows.table, rows.slot, rows.used, rows.clock, problem.codes, weight, order, last, lag, f, f_lag,
+                problem.intercept, self.average, clock, place, rest,
             )  # fmt: skip
             mistakes += int(wrong)
             if place == len(order) or deadline.passed():
                 break
-            rest = order[place:]
-            ahead = rest[(more["weight"][rest] > 0) & (rows.slot[rest] < 0)]
+            coming = order[place:]
+            ahead = coming[(weight[coming] > 0) & (rows.slot[coming] < 0)]
             margin = _margins(f[:, ahead], problem.codes[ahead])
-            ahead = np.append(rest[0], ahead[margin <= 0])
+            ahead = np.append(coming[0], ahead[margin <= 0])
             rows.bring(ahead[np.sort(np.unique(ahead, return_index=True)[1])][:AHEAD])
-        more |= {"now": now, "lag": lag, "f": f, "late": late, "clock": clock}
-        more |= {"mistakes": more["mistakes"] + mistakes, "round": more["round"] + 1}
-        theta, values = now, f
-        if self.average:
-            theta, values = now - lag / max(clock, 1e-300), f - late / max(clock, 1e-300)
-        found = _judged(problem, theta, values, more)
-        if mistakes == 0 and not self.average:
-            return found
-        if found.measure < state.measure:
-            found.more["best at"] = more["round"]
-            return found
-        stalled = more["round"] - more.get("best at", 0) >= self.patience
-        return State(state.theta, state.value, state.measure, stalled, more=more | {"message": NOT_SEPARABLE})
+        after = replace(state, last=last, lag=lag, clock=clock, f=f, f_lag=f_lag)
+        after.theta = after.mean if self.average else last
+        values = f - f_lag / max(clock, 1e-300) if self.average else f
+        after.value, after.residual = wrong_share(problem, values)
+        return self.after_sweep(state, after, mistakes)
 
 
 def wrong_share(problem: DualProblem, f: Floats) -> tuple[float, float]:
@@ -135,11 +128,6 @@ def wrong_share(problem: DualProblem, f: Floats) -> tuple[float, float]:
     margin, weight = _margins(f, problem.codes), problem.weight
     total = float(weight.sum())
     return float(weight @ np.maximum(-margin, 0.0)) / total, float(weight @ (margin <= 0)) / total
-
-
-def _judged(problem: DualProblem, theta: Floats, f: Floats, more: dict[str, Any]) -> State:
-    value, share = wrong_share(problem, f)
-    return State(theta, value, share, more=more)
 
 
 def _margins(f: Floats, codes: Index) -> Floats:

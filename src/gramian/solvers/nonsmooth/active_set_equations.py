@@ -10,7 +10,7 @@ SLACK = 1e-9
 
 
 def active_set_optimum(
-    Z: Floats, kinks: list[Floats], share: Floats, bend: Floats, theta: Floats, e: Floats
+    Z: Floats, breakpoints: list[Floats], share: Floats, bend: Floats, theta: Floats, e: Floats
 ) -> tuple[Floats, float, Floats, float] | None:
     """θ near the one given, its duality gap over the objective, residuals, and the loss; None where no corner is near.
 
@@ -18,7 +18,7 @@ def active_set_optimum(
     Rows on their kink are equations, all others have the slope of their side: a linear system for θ and the slopes of
     the rows on the kink. Rows that turn out to be on the wrong side change it, a few times.
     """
-    at, low, high = kinks
+    at, low, high = breakpoints
     p = len(theta)
     unit = float(np.diagonal(bend).max())
     far = float(share @ np.abs(e))

@@ -1,4 +1,4 @@
-"""From an interior point to a corner: which rows lie on their kink, and the exact solution that they determine."""
+"""Crossover from an interior point to a vertex: rows at their breakpoint determine the exact solution."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -6,61 +6,61 @@ import scipy.sparse as sp
 from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.nonsmooth.interior_point import Kinks
+from gramian.solvers.nonsmooth.interior_point import Breakpoints
 
 ROUNDS = 12
 SLACK = 1e-9
-LARGE = 1000  # equations, beyond which singular values cost too much
+MAX_SVD_EQUATIONS = 1000  # beyond, singular values cost too much
 
 
 def cross_over(
-    problem: Problem, kinks: Kinks, s: Floats, below: Floats, above: Floats
-) -> tuple[Floats, Floats, Floats, Ints] | None:
-    """θ, the predictions, the slopes and the rows on their kink of the exact optimum; None where no corner is near.
+    problem: Problem, breakpoints: Breakpoints, s: Floats, below: Floats, above: Floats
+) -> tuple[Floats, Floats, Floats] | None:
+    """θ, the predictions and the slopes of the exact optimum; None where no vertex is near.
 
-    Rows on their kink are equations, all others have the slope of their side: a linear system for θ and the slopes of
-    the rows on the kink. Rows that turn out to be on the wrong side change it, a few times.
+    Rows at their breakpoint are equations, all others have the slope of their side: a linear system for θ and the
+    slopes of the rows at their breakpoint. Rows that turn out to be on the wrong side change it, a few times.
     """
-    low, high, share, n = kinks.low, kinks.high, kinks.share, len(s) - len(kinks.penalised)
+    low, high, share, n = breakpoints.low, breakpoints.high, breakpoints.weights, len(s) - len(breakpoints.penalised)
     counts = share > 0
     at_low, at_high = s - low < below, high - s < above
     free = ~(at_low | at_high) & counts
     fixed = np.where(at_low, low, high)
     p = problem.p
-    size = float(np.abs(kinks.at).max(initial=1.0))
+    size = float(np.abs(breakpoints.at).max(initial=1.0))
     for _ in range(ROUNDS):
         F = np.flatnonzero(free)
         if len(F) > 2 * p + 50:
             return None
-        Z = _rows_of(problem, kinks, F, n)
+        Z = _rows_of(problem, breakpoints, F, n)
         A = np.zeros((p + len(F), p + len(F)))
         A[:p, :p] = problem.bend
         A[:p, p:] = Z.T * share[F]
         A[p:, :p] = Z
-        held = np.where(free | ~counts, 0.0, share * fixed)
-        right = np.concatenate([-kinks.pull(problem, held) - kinks.linear, kinks.at[F]])
+        fixed_mass = np.where(free | ~counts, 0.0, share * fixed)
+        right = np.concatenate([-breakpoints.pull(problem, fixed_mass) - breakpoints.linear, breakpoints.at[F]])
         unit = np.maximum(np.abs(A).max(axis=0), 1e-300)
         solution = _solved(A / unit, right) / unit
         theta, slopes = solution[:p], solution[p:]
         if not np.isfinite(solution).all():
             return None
-        f = kinks.predictions(problem, theta[None, :])
-        e = f - kinks.at
+        f = breakpoints.predictions(problem, theta[None, :])
+        e = f - breakpoints.at
         room = SLACK * (size + np.abs(f))
         if (np.abs(e[F]) > room[F]).any() or np.abs(A @ solution - right).max() > SLACK * np.abs(right).max():
-            return None  # more rows on their kink than equations can hold
+            return None  # more rows at their breakpoint than equations can hold
         too_low, too_high = np.zeros_like(free), np.zeros_like(free)
         too_low[F] = slopes < low[F] - SLACK
         too_high[F] = slopes > high[F] + SLACK
         on_low = ~free & (fixed == low) & (low != high)
         wrong = counts & ~free & np.where(on_low, e > room, e < -room)
         if not (too_low.any() or too_high.any() or wrong.any()):
-            found = np.where(free, 0.0, fixed)
-            found[F] = np.clip(slopes, low[F], high[F])
-            found[~counts] = np.clip(0.0, low[~counts], high[~counts])
-            f[F] = kinks.at[F]
-            theta[kinks.penalised[F[n <= F] - n]] = 0.0
-            return theta[None, :], f, found, F
+            dual = np.where(free, 0.0, fixed)
+            dual[F] = np.clip(slopes, low[F], high[F])
+            dual[~counts] = np.clip(0.0, low[~counts], high[~counts])
+            f[F] = breakpoints.at[F]
+            theta[breakpoints.penalised[F[n <= F] - n]] = 0.0
+            return theta[None, :], f, dual
         fixed = np.where(too_low, low, np.where(too_high, high, fixed))
         free = (free & ~too_low & ~too_high) | wrong
     return None
@@ -68,7 +68,7 @@ def cross_over(
 
 def _solved(A: Floats, right: Floats) -> Floats:
     """A⁻¹ right; of a large system that is singular anything, which its residual tells."""
-    if len(A) <= LARGE:
+    if len(A) <= MAX_SVD_EQUATIONS:
         return np.asarray(np.linalg.lstsq(A, right, rcond=1e-13)[0])
     try:
         return np.asarray(np.linalg.solve(A, right))
@@ -76,21 +76,21 @@ def _solved(A: Floats, right: Floats) -> Floats:
         return np.full(len(A), np.nan)
 
 
-def _rows_of(problem: Problem, kinks: Kinks, wanted: Ints, n: int) -> Floats:
+def _rows_of(problem: Problem, breakpoints: Breakpoints, wanted: Ints, n: int) -> Floats:
     """The standard rows of some numbers; beyond n, those of the coefficients that are penalised by absolute value."""
     rows = wanted[wanted < n]
 
     def of_block(block: Block) -> list[Floats]:
-        some = rows[(rows >= block.start) & (rows < block.start + len(block))] - block.start
-        if not len(some):
+        index = rows[(rows >= block.start) & (rows < block.start + len(block))] - block.start
+        if not len(index):
             return []
-        found = block.subset(some)
-        if sp.issparse(found.X):
-            found = Block(found.X.tocsr(), found.y, found.weight, found.start)
-        return [problem.standard(part).copy() for part, _, _ in problem.panels(found)]
+        subset = block.subset(index)
+        if sp.issparse(subset.X):
+            subset = Block(subset.X.tocsr(), subset.y, subset.weight, subset.start)
+        return [problem.standard(part).copy() for part, _, _ in problem.panels(subset)]
 
     parts = problem.rows.sum(of_block) if len(rows) else []
     extra = wanted[wanted >= n] - n
     unit = np.zeros((len(extra), problem.p))
-    unit[np.arange(len(extra)), kinks.penalised[extra]] = 1.0
+    unit[np.arange(len(extra)), breakpoints.penalised[extra]] = 1.0
     return np.concatenate([*parts, unit])

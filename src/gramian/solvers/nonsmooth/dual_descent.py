@@ -1,6 +1,6 @@
-"""Dual coordinate descent for losses with a kink: wide or sparse tables, one row at a time."""
+"""Dual coordinate descent for piecewise-linear losses: wide or sparse tables, one row at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,18 +9,46 @@ import scipy.sparse as sp
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem, is_ridge
-from gramian.solvers.base import Solver, State, pass_cost
-from gramian.solvers.nonsmooth.interior_point import Kinks, balanced, dual_value
+from gramian.solvers.base import Details, Solver, State, pass_cost
+from gramian.solvers.nonsmooth.interior_point import Breakpoints, balanced, dual_value
 
 PASSES = 1e5  # over the rows, of a fit: more than Gram matrices of as many columns as are formed
-SWEEPS = 10  # over the rows, between two looks at the gap
+SWEEPS = 10  # over the rows, between two computations of the gap
+FIRST_PROXIMITY, MIN_PROXIMITY = 0.2, 2e-4  # of the intercept, in units of the penalty of a mean row
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The centred rows, their squared norms, and the breakpoints of their losses."""
+
+    X: sp.csr_array
+    squares: Floats
+    breakpoints: Breakpoints
+
+
+@dataclass(kw_only=True)
+class DualDescentState(State):
+    """With the dual variables, the coefficients that follow from them, and how the intercept is held."""
+
+    table: _Table
+    dual: Floats
+    coef: Floats
+    intercept: float
+    proximity: float  # weight of the squared distance of the intercept from its last value
+    rounds: int = 0
+    factor: float = 0.5  # by which the proximity changes where a round is slow
+    contraction: float = np.inf  # of the residual in the last round
+
+    @property
+    def details(self) -> Details:
+        return Details(dual=self.dual)
 
 
 @dataclass(frozen=True)
-class DualDescent(Solver):
+class DualDescent(Solver[DualDescentState]):
     """Each row's slope in turn to its best value, the coefficients kept up to date; for the penalty ‖w‖².
 
-    A sweep costs the non-zeros of X. The intercept, which is not penalised, is pulled towards its last value only, and
+    A sweep costs the non-zeros of X. The intercept, which is not penalised, is kept near its last value only, and
     that value follows it (proximal point), so that the limit is the true optimum.
     """
 
@@ -29,7 +57,7 @@ class DualDescent(Solver):
     unit: ClassVar[str] = "rounds of ten sweeps"
 
     def supports(self, problem: Problem) -> bool:
-        """A loss with a kink and a multiple of ‖w‖²."""
+        """A piecewise-linear loss and a multiple of ‖w‖²."""
         return problem.loss.piecewise_linear and is_ridge(problem)
 
     def cost(self, problem: Problem) -> float:
@@ -38,60 +66,57 @@ class DualDescent(Solver):
 
     def reason(self, problem: Problem) -> str:
         name = type(problem.loss).__name__
-        return f"{name} has a kink, and {problem.p} columns are many: one row's dual variable at a time"
+        return f"{name} is piecewise linear, with {problem.p} columns: one row's dual variable at a time"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
-        kinks = Kinks.of(problem)
-        block = problem.rows.collect()
-        X = _centred(problem, block.X)
+    def init(self, problem: Problem, start: Floats | None) -> DualDescentState:
+        breakpoints = Breakpoints.of(problem)
+        X = _centred(problem, problem.rows.collect().X)
         squares = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1)
-        s = np.clip(np.zeros(problem.rows.n), kinks.low, kinks.high)
-        theta = problem.zero() if start is None else start
-        more = {"kinks": kinks, "X": X, "squares": squares, "slopes": s, "coef": np.zeros(problem.d)}
-        more |= {
-            "intercept": float(theta[0, problem.d]) if problem.intercept else 0.0,
-            "least": 2e-4 * strength(problem) * max(float(squares.mean()), 1e-300),
-            "pull": 0.2 * strength(problem) * max(float(squares.mean()), 1e-300),
-            "round": 0,
-            "factor": 0.5,
-            "left": np.inf,
-        }
-        return self._state(problem, more)
+        table = _Table(X, squares, breakpoints)
+        s = np.clip(np.zeros(problem.rows.n), breakpoints.low, breakpoints.high)
+        intercept = float(start[0, problem.d]) if problem.intercept and start is not None else 0.0
+        proximity = _proximity(problem, table, FIRST_PROXIMITY)
+        return self._state(problem, table, s, np.zeros(problem.d), intercept, proximity)
 
-    def step(self, problem: Problem, state: State) -> State:
-        more = dict(state.more)
-        kinks, X = more["kinks"], more["X"]
-        s, coef = more["slopes"].copy(), more["coef"].copy()
-        order = np.random.default_rng((self.random_state, more["round"])).permutation(len(s)).astype(np.int64)
-        pull = more["pull"] if problem.intercept else np.inf
-        center = more["intercept"]
+    def step(self, problem: Problem, state: DualDescentState) -> DualDescentState:
+        table, breakpoints = state.table, state.table.breakpoints
+        s, coef = state.dual.copy(), state.coef.copy()
+        order = np.random.default_rng((self.random_state, state.rounds)).permutation(len(s)).astype(np.int64)
         intercept = sweep_rows(
-            X.data, X.indices, X.indptr, more["squares"], kinks.at, kinks.low, kinks.high, kinks.share, s, coef,
-            center, 1.0 / (2.0 * strength(problem)), 1.0 / (2.0 * pull), order, SWEEPS,
+            table.X.data, table.X.indices, table.X.indptr, table.squares,
+            breakpoints.at, breakpoints.low, breakpoints.high, breakpoints.weights, s, coef,
+            state.intercept, 1.0 / (2.0 * strength(problem)),
+            1.0 / (2.0 * state.proximity) if problem.intercept else 0.0, order, SWEEPS,
         )  # fmt: skip
-        more |= {"slopes": s, "coef": coef, "intercept": float(intercept), "round": more["round"] + 1}
-        found = self._state(problem, more)
-        left = found.measure / max(state.measure, 1e-300)
-        if left > 0.5:  # slow: how the intercept is held is changed, the other way where that made it worse
-            factor = more["factor"] if left <= more["left"] else 1.0 / more["factor"]
-            pull = float(np.clip(factor * more["pull"], more["least"], 1000.0 * more["least"]))
-            found.more |= {"pull": pull, "factor": factor}
-        found.more["left"] = left
-        return found
+        after = self._state(problem, table, s, coef, float(intercept), state.proximity)
+        contraction = after.residual / max(state.residual, 1e-300)
+        factor = state.factor
+        if contraction > 0.5:  # slow: the proximity is changed, the other way where that made it worse
+            factor = factor if contraction <= state.contraction else 1.0 / factor
+            low = _proximity(problem, table, MIN_PROXIMITY)
+            after.proximity = float(np.clip(factor * state.proximity, low, 1000.0 * low))
+        return replace(after, rounds=state.rounds + 1, factor=factor, contraction=contraction)
 
-    def finish(self, problem: Problem, state: State) -> State:
+    def finish(self, problem: Problem, state: DualDescentState) -> DualDescentState:
         """Slopes that satisfy the equation of the intercept exactly."""
-        if problem.intercept:
-            state.more["slopes"] = balanced(state.more["kinks"], state.more["slopes"], problem.rows.n)
-        return state
+        if not problem.intercept:
+            return state
+        return replace(state, dual=balanced(state.table.breakpoints, state.dual, problem.rows.n))
 
     @staticmethod
-    def _state(problem: Problem, more: dict[str, Any]) -> State:
-        kinks, s = more["kinks"], more["slopes"]
-        theta = np.append(more["coef"] * problem.scale, more["intercept"])[None, : problem.p]
+    def _state(
+        problem: Problem, table: _Table, s: Floats, coef: Floats, intercept: float, proximity: float
+    ) -> DualDescentState:
+        theta = np.append(coef * problem.scale, intercept)[None, : problem.p]
         value = problem.value(theta)
-        gap = (value - dual_value(problem, kinks, s)) / max(abs(value), problem.least_value)
-        return State(theta, value, gap, more=more | {"gap": gap})
+        gap = (value - dual_value(problem, table.breakpoints, s)) / max(abs(value), problem.least_value)
+        return DualDescentState(
+            theta, value, gap, table=table, dual=s, coef=coef, intercept=intercept, proximity=proximity
+        )
+
+
+def _proximity(problem: Problem, table: _Table, share: float) -> float:
+    return share * strength(problem) * max(float(table.squares.mean()), 1e-300)
 
 
 def _centred(problem: Problem, X: Any) -> Any:
@@ -130,10 +155,10 @@ def sweep_rows(
             f = intercept
             for q in range(indptr[i], indptr[i + 1]):
                 f += coef[indices[q]] * data[q]
-            bend = share[i] * (squares[i] * unit + free)
-            if bend <= 0.0:
+            curvature = share[i] * (squares[i] * unit + free)
+            if curvature <= 0.0:
                 continue
-            new = min(max(s[i] + (f - at[i]) / bend, low[i]), high[i])
+            new = min(max(s[i] + (f - at[i]) / curvature, low[i]), high[i])
             change = new - s[i]
             if change != 0.0:
                 s[i] = new

@@ -1,4 +1,4 @@
-"""An interior point for losses with a kink: hinge, absolute, quantile; with quadratic and absolute penalties."""
+"""An interior point for piecewise-linear losses: hinge, absolute, quantile; with quadratic and absolute penalties."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
@@ -9,31 +9,31 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem, is_ridge
 from gramian.rows import Block
-from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Solver, State, pass_cost
+from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Details, Solver, State, pass_cost
 from gramian.solvers.duality import FEASIBLE, feasible_slopes
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
 
 MAX_NARROW_COLUMNS = 300  # sparse, or more than the rows, of which a Gram matrix is still the cheapest
-NEAR = 0.9995  # how much of the way to the wall a step may go
+MAX_BOUNDARY_STEP = 0.9995  # of the step that reaches the boundary
 
 
 @dataclass(frozen=True, eq=False)
-class Kinks:
-    """The kinks of all rows, and of the absolute penalty: one more row for each coefficient that has it.
+class Breakpoints:
+    """The breakpoint of each row's loss, and of the absolute penalty: one more row for each coefficient that has it.
 
-    `share` are the weights over their sum (for the penalty: its strength); slopes lie in [low, high].
+    `weights` are those of the rows over their sum (for the penalty: its strength); slopes lie in [low, high].
     """
 
     at: Floats
     low: Floats
     high: Floats
-    share: Floats
+    weights: Floats
     penalised: Ints
-    linear: Floats  # (p,): what rows that are not here pull at θ
+    linear: Floats  # (p,): the gradient of a linear term, as of rows that are not here
 
     @classmethod
-    def of(cls, problem: Problem) -> "Kinks":
+    def of(cls, problem: Problem) -> "Breakpoints":
         loss = cast(PiecewiseLinear, problem.loss)
 
         def of_block(block: Block) -> list[Any]:
@@ -43,14 +43,14 @@ class Kinks:
             return [(*loss.kink(y), w)]
 
         at, low, high, w = (np.concatenate(part) for part in zip(*problem.rows.sum(of_block), strict=True))
-        some = np.flatnonzero(problem.l1 > 0)
-        one = np.ones(len(some))
+        penalised = np.flatnonzero(problem.l1 > 0)
+        one = np.ones(len(penalised))
         return cls(
             np.concatenate([at, 0.0 * one]),
             np.concatenate([low, -one]),
             np.concatenate([high, one]),
-            np.concatenate([w / problem.columns.weight, problem.l1[some]]),
-            some,
+            np.concatenate([w / problem.columns.weight, problem.l1[penalised]]),
+            penalised,
             np.zeros(problem.p),
         )
 
@@ -71,9 +71,9 @@ class Kinks:
                 start += len(y)
             return total
 
-        found = problem.settled(problem.rows.sum(of_block)[None])[0]
-        found[self.penalised] += values[len(values) - len(self.penalised) :]
-        return found
+        product = problem.settled(problem.rows.sum(of_block)[None])[0]
+        product[self.penalised] += values[len(values) - len(self.penalised) :]
+        return product
 
     def gram(self, problem: Problem, values: Floats, right: Floats) -> tuple[Floats, Floats]:
         """Zᵀ diag(values) Z (p, p) and Zᵀ right (p,) in one pass."""
@@ -81,18 +81,18 @@ class Kinks:
         def of_block(block: Block) -> Floats:
             total, start = np.zeros((problem.p + 1, problem.p)), block.start
             for part, y, _ in problem.panels(block):
-                some = slice(start, start + len(y))
-                total[:-1] += problem.weighted_gram(part, values[some])
-                total[-1] += problem.pull(part, right[some, None])[0]
+                rows = slice(start, start + len(y))
+                total[:-1] += problem.weighted_gram(part, values[rows])
+                total[-1] += problem.pull(part, right[rows, None])[0]
                 start += len(y)
             return total
 
         sums = problem.rows.sum(of_block)
-        found = np.vstack([problem.settled_gram(sums[:-1]), problem.settled(sums[-1:])])
-        extra = len(values) - len(self.penalised)
-        found[self.penalised, self.penalised] += values[extra:]
-        found[-1, self.penalised] += right[extra:]
-        return found[:-1], found[-1]
+        gram, product = problem.settled_gram(sums[:-1]), problem.settled(sums[-1:])[0]
+        n = len(values) - len(self.penalised)
+        gram[self.penalised, self.penalised] += values[n:]
+        product[self.penalised] += right[n:]
+        return gram, product
 
 
 def forms_gram(problem: Problem) -> bool:
@@ -101,22 +101,38 @@ def forms_gram(problem: Problem) -> bool:
     return (problem.p <= MAX_DENSE_HESSIAN_COLUMNS or problem.rows.basis is not None) and not mostly_zeros
 
 
+@dataclass(kw_only=True)
+class InteriorPointState(State):
+    """With the dual variables of the rows, and how far their predictions are below and above their breakpoints."""
+
+    breakpoints: Breakpoints
+    f: Floats
+    dual: Floats
+    below: Floats
+    above: Floats
+    hessian: Floats | None = None  # of the last step
+
+    @property
+    def details(self) -> Details:
+        return Details(dual=self.dual, hessian=self.hessian)
+
+
 @dataclass(frozen=True)
-class InteriorPoint(Solver):
+class InteriorPoint(Solver[InteriorPointState]):
     """Primal and dual at once, along the central path (Mehrotra's predictor and corrector).
 
-    Each row's slope s ∈ [low, high] is its dual variable; p and q are how far its prediction is below and above the
-    kink. One weighted Gram matrix O(n p²) an iteration, two or three dozen iterations for any size; the duality gap is
-    exact at each. Memory: a few vectors of length n.
+    Each row's slope s ∈ [low, high] is its dual variable; p and q are how far its prediction is below and above its
+    breakpoint. One weighted Gram matrix O(n p²) an iteration, two or three dozen iterations for any size; the duality
+    gap is exact at each. Memory: a few vectors of length n.
     """
 
-    factor: Any = None  # what the share of each row is multiplied by, where it is not one
+    factor: Any = None  # by which the weight of each row is multiplied, where it is not one
     linear: Any = None  # (p,): a linear term of the objective
     name: ClassVar[str] = "interior point"
     unit: ClassVar[str] = "interior-point steps"
 
     def supports(self, problem: Problem) -> bool:
-        """A loss with a kink; no bounds, no groups."""
+        """A piecewise-linear loss; no bounds, no groups."""
         p = problem.parts
         return problem.loss.piecewise_linear and p is not None and not p.groups and not p.bounded
 
@@ -126,146 +142,146 @@ class InteriorPoint(Solver):
         return INTERIOR_POINT_STEPS * pass_cost(problem) * problem.p if forms_gram(problem) and not wide else np.inf
 
     def reason(self, problem: Problem) -> str:
-        return f"{type(problem.loss).__name__} has a kink: primal and dual at once, a few dozen Gram matrices"
+        return f"{type(problem.loss).__name__} is piecewise linear: primal and dual at once, a few dozen Gram matrices"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
-        kinks = Kinks.of(problem)
+    def init(self, problem: Problem, start: Floats | None) -> InteriorPointState:
+        breakpoints = Breakpoints.of(problem)
         if self.factor is not None:
-            kinks.share[: len(self.factor)] *= self.factor
+            breakpoints.weights[: len(self.factor)] *= self.factor
         if self.linear is not None:
-            kinks.linear[:] = self.linear
+            breakpoints.linear[:] = self.linear
         theta = problem.zero() if start is None else start
-        s = (kinks.low + kinks.high) / 2.0
-        f = kinks.predictions(problem, theta)
-        e = f - kinks.at
-        width = float(np.abs(e[kinks.share > 0]).mean()) + 1e-3
+        s = (breakpoints.low + breakpoints.high) / 2.0
+        f = breakpoints.predictions(problem, theta)
+        e = f - breakpoints.at
+        width = float(np.abs(e[breakpoints.weights > 0]).mean()) + 1e-3
         spare = np.maximum(np.abs(e), width)
         below = np.where(e < 0, spare, 0.0) + 0.1 * width
         above = below + e
         lift = np.maximum(0.1 * width - above, 0.0)
-        return self._state(problem, kinks, theta, f, s, below + lift, above + lift)
+        return self._state(problem, breakpoints, theta, f, s, below + lift, above + lift)
 
-    def step(self, problem: Problem, state: State) -> State:
-        kinks: Kinks = state.more["kinks"]
-        s, p, q, f = (state.more[name] for name in ("slopes", "below", "above", "f"))
-        least = 1e-15 * (kinks.high - kinks.low)
-        a, b = np.maximum(s - kinks.low, least), np.maximum(kinks.high - s, least)
+    def step(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
+        breakpoints, s, p, q, f = state.breakpoints, state.dual, state.below, state.above, state.f
+        min_room = 1e-15 * (breakpoints.high - breakpoints.low)
+        a, b = np.maximum(s - breakpoints.low, min_room), np.maximum(breakpoints.high - s, min_room)
         p, q = np.maximum(p, 1e-200), np.maximum(q, 1e-200)
-        share = kinks.share
-        miss = f - kinks.at - q + p
+        share = breakpoints.weights
+        miss = f - breakpoints.at - q + p
         D = 1.0 / (q / b + p / a)
         mu = float(share @ (a * p + b * q)) / (2.0 * float(share.sum()))
-        # predictor: straight at the optimum
+        # predictor: towards the optimum itself
         rho = miss + q - p  # with r1 = −a p and r2 = −b q
-        H, pulled = kinks.gram(problem, share * D, share * (s + D * rho))
+        H, product = breakpoints.gram(problem, share * D, share * (s + D * rho))
         H = H + problem.bend
-        if not np.isfinite(H).all() or not np.isfinite(pulled).all():
+        if not np.isfinite(H).all() or not np.isfinite(product).all():
             return replace(state, stalled=True)
-        slope = self._slope(problem, state.theta) + kinks.linear
-        step = -solve_spd(H, slope + pulled)
-        moved = kinks.predictions(problem, step[None, :])
+        slope = self._slope(problem, state.theta) + breakpoints.linear
+        step = -solve_spd(H, slope + product)
+        moved = breakpoints.predictions(problem, step[None, :])
         ds = D * (moved + rho)
         dp, dq = -p - p * ds / a, -q + q * ds / b
-        reach = min(_reach(a, ds), _reach(b, -ds), _reach(p, dp), _reach(q, dq))
-        aim = float(share @ ((a + reach * ds) * (p + reach * dp) + (b - reach * ds) * (q + reach * dq)))
-        sigma = min((aim / (2.0 * float(share.sum())) / mu) ** 3, 1.0) if mu > 0 else 0.0
-        # corrector: back to the centre, and what the predictor left of second order
+        reach = min(max_step(a, ds), max_step(b, -ds), max_step(p, dp), max_step(q, dq))
+        predicted = float(share @ ((a + reach * ds) * (p + reach * dp) + (b - reach * ds) * (q + reach * dq)))
+        sigma = min((predicted / (2.0 * float(share.sum())) / mu) ** 3, 1.0) if mu > 0 else 0.0
+        # corrector: back to the central path, with the second-order term of the predictor
         r1 = sigma * mu - a * p - ds * dp
         r2 = sigma * mu - b * q + ds * dq
         rho = miss - r2 / b + r1 / a
-        step = -solve_spd(H, slope + kinks.pull(problem, share * (s + D * rho)))
-        moved = kinks.predictions(problem, step[None, :])
+        step = -solve_spd(H, slope + breakpoints.pull(problem, share * (s + D * rho)))
+        moved = breakpoints.predictions(problem, step[None, :])
         ds = D * (moved + rho)
         dp, dq = (r1 - p * ds) / a, (r2 + q * ds) / b
-        reach = min(1.0, NEAR * min(_reach(a, ds), _reach(b, -ds), _reach(p, dp), _reach(q, dq)))
+        reach = min(1.0, MAX_BOUNDARY_STEP * min(max_step(a, ds), max_step(b, -ds), max_step(p, dp), max_step(q, dq)))
         theta = state.theta + reach * step[None, :]
         next_state = self._state(
-            problem, kinks, theta, f + reach * moved, s + reach * ds, p + reach * dp, q + reach * dq
+            problem, breakpoints, theta, f + reach * moved, s + reach * ds, p + reach * dp, q + reach * dq
         )
-        next_state.more["hessian"] = H
-        next_state.stalled = reach < 1e-8
-        return next_state
+        return replace(next_state, hessian=H, stalled=reach < 1e-8)
 
-    def finish(self, problem: Problem, state: State) -> State:
-        """The corner that the path leads to, where it is better."""
+    def finish(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
+        """The vertex that the path leads to, where it is better."""
         from gramian.solvers.nonsmooth.crossover import cross_over
 
-        more = state.more
-        corner = cross_over(problem, more["kinks"], more["slopes"], more["below"], more["above"])
-        if corner is None:
+        vertex = cross_over(problem, state.breakpoints, state.dual, state.below, state.above)
+        if vertex is None:
             return self._with_zeros(problem, state)
-        theta, f, s, free = corner
-        found = self._state(problem, more["kinks"], theta, f, s, more["below"], more["above"])
-        if not found.measure <= state.measure:
+        theta, f, s = vertex
+        crossed = self._state(problem, state.breakpoints, theta, f, s, state.below, state.above)
+        if not crossed.residual <= state.residual:
             return self._with_zeros(problem, state)
-        found.more |= {"hessian": more.get("hessian"), "free": free}
-        return found
+        return replace(crossed, hessian=state.hessian)
 
-    def _with_zeros(self, problem: Problem, state: State) -> State:
+    def _with_zeros(self, problem: Problem, state: InteriorPointState) -> InteriorPointState:
         """Coefficients whose penalty's slope is strictly between its ends are zero: set so where that is as good."""
-        kinks: Kinks = state.more["kinks"]
-        if not len(kinks.penalised):
+        breakpoints = state.breakpoints
+        if not len(breakpoints.penalised):
             return state
-        inside = np.abs(state.more["slopes"][len(kinks.at) - len(kinks.penalised) :]) < 1.0 - 1e-4
+        inside = np.abs(state.dual[len(breakpoints.at) - len(breakpoints.penalised) :]) < 1.0 - 1e-4
         theta = state.theta.copy()
-        theta[0, kinks.penalised[inside]] = 0.0
-        f = kinks.predictions(problem, theta)
-        found = self._state(problem, kinks, theta, f, state.more["slopes"], state.more["below"], state.more["above"])
-        if not found.measure <= max(2.0 * state.measure, 1e-9):
-            return state
-        found.more["hessian"] = state.more.get("hessian")
-        return found
+        theta[0, breakpoints.penalised[inside]] = 0.0
+        f = breakpoints.predictions(problem, theta)
+        sparse = self._state(problem, breakpoints, theta, f, state.dual, state.below, state.above)
+        return replace(sparse, hessian=state.hessian) if sparse.residual <= max(2.0 * state.residual, 1e-9) else state
 
     @staticmethod
     def _slope(problem: Problem, theta: Floats) -> Floats:
-        found = np.zeros(problem.p)
-        found[: problem.d] = problem.quadratic(theta)[1][0]
-        return found
+        slope = np.zeros(problem.p)
+        slope[: problem.d] = problem.quadratic(theta)[1][0]
+        return slope
 
     def _state(
-        self, problem: Problem, kinks: Kinks, theta: Floats, f: Floats, s: Floats, below: Floats, above: Floats
-    ) -> State:
-        value = primal_value(problem, kinks, theta, f)
-        dual = dual_value(problem, kinks, s)
+        self,
+        problem: Problem,
+        breakpoints: Breakpoints,
+        theta: Floats,
+        f: Floats,
+        s: Floats,
+        below: Floats,
+        above: Floats,
+    ) -> InteriorPointState:
+        value = primal_value(problem, breakpoints, theta, f)
+        dual = dual_value(problem, breakpoints, s)
         gap = (value - dual) / max(abs(value), problem.least_value)
         if problem.parts is not None and not problem.square.any() and not problem.l1.any():
-            gap = self._free_gap(problem, kinks, theta, f, s) / max(abs(value), problem.least_value)
-        more = {"kinks": kinks, "slopes": s, "below": below, "above": above, "f": f, "gap": gap}
-        return State(theta, value, gap, more=more)
+            gap = self._free_gap(problem, breakpoints, theta, f, s) / max(abs(value), problem.least_value)
+        return InteriorPointState(theta, value, gap, breakpoints=breakpoints, f=f, dual=s, below=below, above=above)
 
     @staticmethod
-    def _free_gap(problem: Problem, kinks: Kinks, theta: Floats, f: Floats, s: Floats) -> float:
+    def _free_gap(problem: Problem, breakpoints: Breakpoints, theta: Floats, f: Floats, s: Floats) -> float:
         """Without a penalty: complementarity, and what the equations of the dual lack times the coefficients."""
-        e = f - kinks.at
-        loss = np.maximum(kinks.low * e, kinks.high * e)
-        left = kinks.pull(problem, kinks.share * s)
-        return float(kinks.share @ (loss - s * e) + np.abs((left + kinks.linear) * theta[0]).sum())
+        e = f - breakpoints.at
+        loss = np.maximum(breakpoints.low * e, breakpoints.high * e)
+        gradient = breakpoints.pull(problem, breakpoints.weights * s) + breakpoints.linear
+        return float(breakpoints.weights @ (loss - s * e) + np.abs(gradient * theta[0]).sum())
 
 
-def balanced(kinks: Kinks, s: Floats, n: int) -> Floats:
-    """Slopes that satisfy the equation of the intercept, Σ share s = −linear: the larger side is shrunk."""
-    mass = kinks.share[:n] * s[:n]
+def balanced(breakpoints: Breakpoints, s: Floats, n: int) -> Floats:
+    """Slopes that satisfy the equation of the intercept, Σ weights s = −linear: the larger side is shrunk."""
+    mass = breakpoints.weights[:n] * s[:n]
     up, down = float(mass[mass > 0].sum()), -float(mass[mass < 0].sum())
-    excess = up - down + float(kinks.linear[-1])
-    found = s.copy()
+    excess = up - down + float(breakpoints.linear[-1])
+    balanced_s = s.copy()
     if excess > 0 and up > 0:
-        found[:n] = np.where(mass > 0, s[:n] * max(1.0 - excess / up, 0.0), s[:n])
+        balanced_s[:n] = np.where(mass > 0, s[:n] * max(1.0 - excess / up, 0.0), s[:n])
     elif excess < 0 and down > 0:
-        found[:n] = np.where(mass < 0, s[:n] * max(1.0 + excess / down, 0.0), s[:n])
-    return found
+        balanced_s[:n] = np.where(mass < 0, s[:n] * max(1.0 + excess / down, 0.0), s[:n])
+    return balanced_s
 
 
-def dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
-    """−Σ share s at − ¼ gᵀS⁻¹g with g = Zᵀ(share s), after s is balanced and scaled so that it is feasible."""
-    n = len(s) - len(kinks.penalised)
+def dual_value(problem: Problem, breakpoints: Breakpoints, s: Floats) -> float:
+    """−Σ weights s at − ¼ gᵀS⁻¹g with g = Zᵀ(weights s), after s is balanced and scaled so that it is feasible."""
+    n = len(s) - len(breakpoints.penalised)
     if problem.intercept:
-        s = balanced(kinks, s, n)
-    g = (kinks.pull(problem, kinks.share * s) + kinks.linear)[: problem.d]
+        s = balanced(breakpoints, s, n)
+    g = (breakpoints.pull(problem, breakpoints.weights * s) + breakpoints.linear)[: problem.d]
     own = g.copy()
-    own[kinks.penalised] -= (kinks.share * s)[n:]  # of the rows alone: the penalty's slopes are set best below
+    own[breakpoints.penalised] -= (breakpoints.weights * s)[
+        n:
+    ]  # of the rows alone: the penalty's slopes are set best below
     square, l1 = problem.square, problem.l1
     if square.ndim == 2:
-        return _coupled_dual_value(problem, kinks, s[:n])
+        return _coupled_dual_value(problem, breakpoints, s[:n])
     over = np.maximum(np.abs(own) - l1, 0.0)
     free = square <= 0
     shrink = 1.0
@@ -275,20 +291,20 @@ def dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
         over = np.maximum(shrink * np.abs(own) - l1, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         quadratic = float(np.where(free, 0.0, over**2 / np.where(free, 1.0, square)).sum()) / 4.0
-    return -shrink * float((kinks.share * s * kinks.at)[:n].sum()) - quadratic
+    return -shrink * float((breakpoints.weights * s * breakpoints.at)[:n].sum()) - quadratic
 
 
-def _coupled_dual_value(problem: Problem, kinks: Kinks, s: Floats) -> float:
+def _coupled_dual_value(problem: Problem, breakpoints: Breakpoints, s: Floats) -> float:
     """The same for a penalty matrix S: g must lie in its range, to which the slopes are moved; −∞ where they cannot."""
     rows = RowProducts(problem)
-    rows.share = kinks.share[: len(s)]
-    u, pulled = feasible_slopes(problem, rows, s[:, None], kinks.linear)
+    rows.share = breakpoints.weights[: len(s)]
+    u, pulled = feasible_slopes(problem, rows, s[:, None], breakpoints.linear)
     g = pulled[0, : problem.d]
     solved = solve_spd(problem.square, g)
     missed = np.append(g - problem.square @ solved, pulled[0, problem.d :])
     if np.abs(missed).max() > FEASIBLE * max(float(rows.share @ np.abs(u[:, 0])), 1e-300):
-        return -np.inf if kinks.linear.any() else 0.0  # no slopes at all: no loss is below zero
-    return -float(rows.share @ (u[:, 0] * kinks.at[: len(s)])) - float(g @ solved) / 4.0
+        return -np.inf if breakpoints.linear.any() else 0.0  # no slopes at all: no loss is below zero
+    return -float(rows.share @ (u[:, 0] * breakpoints.at[: len(s)])) - float(g @ solved) / 4.0
 
 
 def unmet(problem: Problem, theta: Floats, pulled: Floats) -> float:
@@ -305,14 +321,14 @@ def unmet(problem: Problem, theta: Floats, pulled: Floats) -> float:
     return found + float(np.abs(rest[:, free] * theta[:, :d][:, free]).sum())
 
 
-def primal_value(problem: Problem, kinks: Kinks, theta: Floats, f: Floats) -> float:
+def primal_value(problem: Problem, breakpoints: Breakpoints, theta: Floats, f: Floats) -> float:
     """The objective of θ, from its predictions."""
-    e = f - kinks.at
-    loss = float(kinks.share @ np.maximum(kinks.low * e, kinks.high * e))
-    return loss + problem.quadratic(theta)[0] + float(kinks.linear @ theta[0])
+    e = f - breakpoints.at
+    loss = float(breakpoints.weights @ np.maximum(breakpoints.low * e, breakpoints.high * e))
+    return loss + problem.quadratic(theta)[0] + float(breakpoints.linear @ theta[0])
 
 
-def _reach(x: Floats, dx: Floats) -> float:
-    """How far x + t dx stays positive."""
+def max_step(x: Floats, dx: Floats) -> float:
+    """The largest t for which x + t dx is not negative."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.min(np.where(dx < 0, -x / dx, np.inf), initial=np.inf))

@@ -1,4 +1,4 @@
-"""The hinge of all classes with a quadratic penalty: a primal–dual interior point with an exact duality gap."""
+"""The multi-class hinge with a quadratic penalty: a primal–dual interior point with an exact duality gap."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ from gramian._core.types import Floats
 from gramian.objective.losses.classification import MultiHinge
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import INTERIOR_POINT_STEPS, Solver, State, pass_cost
-from gramian.solvers.nonsmooth.interior_point import NEAR, _reach, unmet
+from gramian.solvers.base import INTERIOR_POINT_STEPS, Details, Solver, State, pass_cost
+from gramian.solvers.nonsmooth.interior_point import MAX_BOUNDARY_STEP, max_step, unmet
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
 from gramian.solvers.smooth.newton_cg import conjugate_gradients
@@ -22,7 +22,7 @@ MAX_DENSE = 3000  # numbers in θ up to which the Hessian is formed
 FORCING = 1e-6
 BEYOND = 1e-3  # of the tolerance: the last steps are fast, and the coefficients know only the root of the gap
 SHORTEST_STEP = 1e-8
-MAX_WORSE = 5  # steps one after the other that make nothing smaller: rounding
+MAX_IDLE_STEPS = 5  # in a row that make neither gap nor residual smaller: rounding
 
 
 class ClassRows(RowProducts):
@@ -105,8 +105,27 @@ class ClassRows(RowProducts):
         return value, gap
 
 
+@dataclass(kw_only=True)
+class JointHingeState(State):
+    """With slacks z and dual variables p of every row and class, and the best state so far."""
+
+    rows: ClassRows
+    f: Floats
+    t: Floats
+    z: Floats
+    p: Floats
+    gap: float
+    best: "JointHingeState | None" = None  # None where it is this one
+    least: tuple[float, float] = (np.inf, np.inf)  # gap, and largest residual of the dual's equations, so far
+    idle_steps: int = 0  # that made neither smaller
+
+    @property
+    def details(self) -> Details:
+        return Details(criterion="duality gap")
+
+
 @dataclass(frozen=True)
-class JointInteriorPoint(Solver):
+class JointInteriorPoint(Solver[JointHingeState]):
     """Primal–dual interior point (Mehrotra's predictor and corrector) for the hinge of all classes.
 
     Of each row, t is above the lifted prediction of every class by z > 0, and the dual variables p > 0 of the classes
@@ -116,7 +135,7 @@ class JointInteriorPoint(Solver):
 
     name: ClassVar[str] = "interior point of all classes"
     unit: ClassVar[str] = "interior-point steps"
-    least_tol: ClassVar[float] = 1e-6  # what rounding may leave where columns differ by many orders of magnitude
+    min_tol: ClassVar[float] = 1e-6  # what rounding may leave where columns differ by many orders of magnitude
 
     def supports(self, problem: Problem) -> bool:
         """The hinge of all classes and a quadratic penalty."""
@@ -130,10 +149,10 @@ class JointInteriorPoint(Solver):
     def reason(self, problem: Problem) -> str:
         return "a hinge of all classes: primal and dual at once, a Gram matrix for each pair of them"
 
-    def done(self, state: State, tol: float) -> bool:
-        return state.measure <= BEYOND * tol or state.stalled
+    def done(self, state: JointHingeState, tol: float) -> bool:
+        return state.residual <= BEYOND * tol or state.stalled
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> JointHingeState:
         rows = ClassRows(problem)
         theta = problem.zero() if start is None else start - start.mean(axis=0)
         f = rows.predictions(theta)
@@ -145,9 +164,8 @@ class JointInteriorPoint(Solver):
         p /= p.sum(axis=1, keepdims=True)
         return self._state(rows, theta, f, top + width, z, p)
 
-    def step(self, problem: Problem, state: State) -> State:
-        rows: ClassRows = state.more["rows"]
-        f, t, z, p = (state.more[name] for name in ("f", "t", "z", "p"))
+    def step(self, problem: Problem, state: JointHingeState) -> JointHingeState:
+        rows, f, t, z, p = state.rows, state.f, state.t, state.z, state.p
         share, count = rows.share[:, None], float(rows.share.sum()) * problem.m
         mu = float((share * p * z).sum()) / count
         D = p / z
@@ -158,69 +176,68 @@ class JointInteriorPoint(Solver):
             solve = _dense(rows, D) if problem.m * problem.p <= MAX_DENSE else _iterative(rows, D)
         except np.linalg.LinAlgError:
             return self._ended(state)
-        left = rows.unmet(state.theta, p)
+        dual_residual = rows.unmet(state.theta, p)
 
         def direction(target: Floats) -> tuple[Floats, ...]:
-            """The step to p z = target, linearised: of θ, f, t, z and p."""
+            """The Newton step to p z = target: of θ, f, t, z and p."""
             g = target / z - p - D * apart
             shift = (g.sum(axis=1, keepdims=True) + beyond) / total
-            dtheta = -solve(left + rows.pull(g - D * shift))
+            dtheta = -solve(dual_residual + rows.pull(g - D * shift))
             df = rows.predictions(dtheta)
             dt = shift + (D * df).sum(axis=1, keepdims=True) / total
             dz = dt - df + apart
             return dtheta, df, dt[:, 0], dz, target / z - p - D * dz
 
         _, _, _, dz, dp = direction(np.zeros_like(p))
-        some = rows.share > 0
-        reach = min(1.0, _reach(z[some], dz[some]), _reach(p[some], dp[some]))
-        aim = float((share * (p + reach * dp) * (z + reach * dz)).sum()) / count
-        sigma = min((aim / mu) ** 3, 1.0) if mu > 0 else 0.0
+        counted = rows.share > 0
+        reach = min(1.0, max_step(z[counted], dz[counted]), max_step(p[counted], dp[counted]))
+        predicted = float((share * (p + reach * dp) * (z + reach * dz)).sum()) / count
+        sigma = min((predicted / mu) ** 3, 1.0) if mu > 0 else 0.0
         dtheta, df, dt, dz, dp = direction(sigma * mu - reach**2 * dp * dz)
-        reach = min(1.0, NEAR * min(_reach(z[some], dz[some]), _reach(p[some], dp[some])))
+        reach = min(1.0, MAX_BOUNDARY_STEP * min(max_step(z[counted], dz[counted]), max_step(p[counted], dp[counted])))
         moved = [old + reach * change for old, change in ((f, df), (t, dt), (z, dz), (p, dp))]
         if not all(np.isfinite(part).all() for part in moved) or reach < SHORTEST_STEP:
             return self._ended(state)
         f, t, z, p = moved
-        z[~some], p[~some] = 1.0, 1.0 / problem.m
+        z[~counted], p[~counted] = 1.0, 1.0 / problem.m
         p /= p.sum(axis=1, keepdims=True)
         theta = state.theta + reach * dtheta
         # What rounding left of the equations of the dual, by a step so small that it is rounded no more.
         dtheta = -solve(rows.unmet(theta, p))
         df = rows.predictions(dtheta)
         dp = D * (df - (D * df).sum(axis=1, keepdims=True) / total)
-        if (np.abs(dp) <= 0.5 * p)[some].all():
+        if (np.abs(dp) <= 0.5 * p)[counted].all():
             theta, f, p = theta + dtheta, f + df, p + dp
         after = self._state(rows, theta, f, t, z, p)
-        best: State = state.more.get("best", state)
-        after.more["best"] = after if after.measure <= best.measure else best
-        least = state.more.get("least", (np.inf, np.inf))
-        seen = after.more["gap"], float(np.abs(left).max())
-        better = seen[0] < 0.99 * least[0] or seen[1] < 0.99 * least[1]
-        after.more["least"] = min(seen[0], least[0]), min(seen[1], least[1])
-        after.more["worse"] = 0 if better else state.more.get("worse", 0) + 1
-        return self._ended(after) if after.more["worse"] >= MAX_WORSE else after
+        best = state.best or state
+        after.best = None if after.residual <= best.residual else best
+        gap, size = after.gap, float(np.abs(dual_residual).max())
+        better = gap < 0.99 * state.least[0] or size < 0.99 * state.least[1]
+        after.least = min(gap, state.least[0]), min(size, state.least[1])
+        after.idle_steps = 0 if better else state.idle_steps + 1
+        return self._ended(after) if after.idle_steps >= MAX_IDLE_STEPS else after
 
     @staticmethod
-    def _ended(state: State) -> State:
-        return replace(state.more.get("best", state), stalled=True)
+    def _ended(state: JointHingeState) -> JointHingeState:
+        return replace(state.best or state, stalled=True)
 
     @staticmethod
-    def _state(rows: ClassRows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> State:
+    def _state(rows: ClassRows, theta: Floats, f: Floats, t: Floats, z: Floats, p: Floats) -> JointHingeState:
         value, gap = rows.gap(theta, f, p)
-        more = {"rows": rows, "f": f, "t": t, "z": z, "p": p, "gap": gap}
-        return State(theta, value, gap / max(abs(value), rows.problem.least_value), more=more)
+        residual = gap / max(abs(value), rows.problem.least_value)
+        return JointHingeState(theta, value, residual, rows=rows, f=f, t=t, z=z, p=p, gap=gap)
 
-    def finish(self, problem: Problem, state: State) -> State:
+    def finish(self, problem: Problem, state: JointHingeState) -> JointHingeState:
         """The best point, with its gap computed anew from the rows."""
-        best: State = state.more.get("best", state)
-        return replace(self.at(problem, best.theta, best.more["p"]), stalled=best.stalled)
+        best = state.best or state
+        value, gap = value_and_gap(problem, best.theta, best.p)
+        return replace(best, value=value, residual=gap / max(abs(value), problem.least_value), gap=gap)
 
-    @staticmethod
-    def at(problem: Problem, theta: Floats, p: Floats) -> State:
-        """The objective at θ and its gap to the dual's at p."""
-        rows = ClassRows(problem)
-        value, gap = rows.gap(theta, rows.predictions(theta), p)
-        return State(theta, value, gap / max(abs(value), problem.least_value), more={"gap": gap, "p": p})
+
+def value_and_gap(problem: Problem, theta: Floats, p: Floats) -> tuple[float, float]:
+    """The objective at θ and its gap to the dual's at p."""
+    rows = ClassRows(problem)
+    return rows.gap(theta, rows.predictions(theta), p)
 
 
 def _dense(rows: ClassRows, D: Floats) -> Solve:

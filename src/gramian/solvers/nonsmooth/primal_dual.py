@@ -1,13 +1,13 @@
 """Any convex loss with any convex penalty: an augmented Lagrangian minimised by semismooth Newton steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem
-from gramian.solvers.base import LAST_RESORT_PASSES, Solver, State, pass_cost
+from gramian.solvers.base import LAST_RESORT_PASSES, Details, Solver, State, pass_cost
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solver_of
@@ -18,7 +18,7 @@ WITHOUT_MARGIN = (
 )
 MAX_DENSE = 2000  # numbers in θ whose Hessian is formed
 MAX_NEWTON_STEPS = 60  # of one multiplier update
-IDLE_STEPS = 3  # that lower the value by rounding only
+MAX_IDLE_STEPS = 3  # that lower the value by rounding only
 MAX_CG_STEPS = 200
 MAX_JACOBIAN = 300  # columns of a penalty known by its prox alone, whose Jacobian is taken by differences
 GROWTH, LARGEST_GROWTH = 4.0, 1e8  # of the penalty parameter in one update, and in all
@@ -27,22 +27,58 @@ ROUNDING = 1e-14
 ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 
 
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    """What all updates share: the rows, and the units in which their quantities are small or large."""
+
+    rows: RowProducts
+    sigma: float  # the first penalty parameter
+    slope: float  # mean slope of the loss at the start
+    value: float  # a large unit of the objective
+
+    @property
+    def min_slope(self) -> float:
+        return max(1e-8 * self.slope, 1e-300)
+
+
+@dataclass(kw_only=True)
+class PrimalDualState(State):
+    """With the multipliers, and the minimum of the augmented Lagrangian, of which θ is the proximal point."""
+
+    fixed: _Fixed
+    dual: Floats  # (n, m), of f = Zθ: slopes of the loss
+    penalty_dual: Floats  # (m, d), of c = θ
+    sigma: float  # the penalty parameter
+    minimum: Floats  # θ of the augmented Lagrangian
+    f: Floats  # its predictions
+    distance: float  # gap and infeasibility, in a large unit: falls where the relative gap is not small yet
+    change: float = np.inf  # of the multipliers over the penalty parameter
+    min_change: float = np.inf
+    forcing: float = 5e-3  # residual of the subproblem, next to the mean slope
+    idle_updates: int = 0  # without a better gap
+    best: "PrimalDualState | None" = None  # None where it is this one
+
+    @property
+    def details(self) -> Details:
+        return Details(dual=self.dual[:, 0] if len(self.theta) == 1 else self.dual)
+
+
 @dataclass(frozen=True)
-class PrimalDual(Solver):
+class PrimalDual(Solver[PrimalDualState]):
     """The method of multipliers on f = Zθ and c = θ, its subproblems solved by semismooth Newton (Li, Sun, Toh 2018).
 
-    Loss and penalty are needed only by their Moreau envelopes, so that every convex pair is solved, kinks, norms,
+    Loss and penalty are needed only by their Moreau envelopes, so that every convex pair is solved, breakpoints, norms,
     bounds and several outputs among them. The subproblem is smooth in θ: a Newton step costs one weighted Gram matrix
     O(n p²), or products with it by conjugate gradients where θ is large. The multipliers are slopes of the loss: a
     point of the dual, so the duality gap is known after each update. Memory: a few vectors of length n.
     """
 
-    factor: Any = None  # what the share of each row is multiplied by, where it is not one
+    factor: Any = None  # by which the weight of each row is multiplied, where it is not one
     name: ClassVar[str] = "primal-dual"
     unit: ClassVar[str] = "multiplier updates"
     may_diverge: ClassVar[bool] = True
     last_resort: ClassVar[bool] = True
-    least_tol: ClassVar[float] = 1e-6  # where columns differ by many orders, rounding of the multipliers leaves that
+    min_tol: ClassVar[float] = 1e-6  # where columns differ by many orders, rounding of the multipliers leaves that
 
     def supports(self, problem: Problem) -> bool:
         """Every convex loss whose scale is given, with every convex penalty, or with any where zero is optimal."""
@@ -59,13 +95,13 @@ class PrimalDual(Solver):
         loss, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
         return f"{loss} and {penalty} are convex: their envelopes are all it needs"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> PrimalDualState:
         rows = RowProducts(problem)
         if self.factor is not None:
             rows.share = rows.share * self.factor
         theta = problem.zero() if start is None else start.copy()
         f = rows.predictions(theta)
-        u = problem.loss.gradient(rows.y, _given(problem, f)).reshape(f.shape)
+        u = problem.loss.gradient(rows.y, _as_loss_takes(problem, f)).reshape(f.shape)
         slope = float(rows.share @ np.abs(u).sum(axis=1))
         if not problem.loss.smooth:
             u = np.zeros_like(u)  # in the middle of the domain, so that rows are curved at first
@@ -73,68 +109,62 @@ class PrimalDual(Solver):
         if problem.loss.targets == "numbers":
             spread = float(rows.share @ np.abs(rows.y - f[:, 0])) or 1.0
         sigma = slope / spread if 0.0 < slope < np.inf else 1.0
-        more = {"rows": rows, "sigma": sigma, "first": sigma, "v": np.zeros((problem.m, problem.d)), "slopes": u}
-        more |= {
-            "waits": 0,
-            "moved": np.inf,
-            "least_moved": np.inf,
-            "enough": 5e-3,
-            "unit": max(1e6 * problem.least_value, 1e-300),
-        }
-        more |= {"slope": slope, "least_slope": max(1e-8 * slope, 1e-300)}
-        return self._state(problem, theta, f, more)
+        fixed = _Fixed(rows, sigma, slope, max(1e6 * problem.least_value, 1e-300))
+        return self._state(problem, fixed, theta, f, u, np.zeros((problem.m, problem.d)), sigma)
 
-    def done(self, state: State, tol: float) -> bool:
+    def done(self, state: PrimalDualState, tol: float) -> bool:
         """The gap is closed, or does not close any more."""
-        return super().done(state, tol) or state.more["waits"] > PATIENCE
+        return super().done(state, tol) or state.idle_updates > PATIENCE
 
-    def step(self, problem: Problem, state: State) -> State:
-        more = state.more
-        best: State = more.get("best", state)
-        enough = max(1e-13, min(0.2 * more["enough"], 1e-3 * best.measure))
-        point = _Subproblem(problem, more).minimise(more["theta"], more["f"], enough)
-        moved = float(more["rows"].share @ np.abs(point.u - more["slopes"]).sum(axis=1)) / more["sigma"]
-        moved += float(np.abs(point.v - more["v"]).sum()) / more["sigma"]
-        sigma = more["sigma"]
-        settled = moved * sigma <= 1e-12 * more["slope"]
-        if moved > 0.25 * more["moved"] and not settled and sigma < LARGEST_GROWTH * more["first"]:
+    def step(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
+        best, fixed, sigma = state.best or state, state.fixed, state.sigma
+        forcing = max(1e-13, min(0.2 * state.forcing, 1e-3 * best.residual))
+        point = _Subproblem(problem, state).minimise(state.minimum, state.f, forcing)
+        change = float(fixed.rows.share @ np.abs(point.u - state.dual).sum(axis=1)) / sigma
+        change += float(np.abs(point.v - state.penalty_dual).sum()) / sigma
+        settled = change * sigma <= 1e-12 * fixed.slope
+        if change > 0.25 * state.change and not settled and sigma < LARGEST_GROWTH * fixed.sigma:
             sigma *= GROWTH
-        more = more | {"slopes": point.u, "v": point.v, "sigma": sigma, "moved": moved, "enough": enough}
-        found = self._state(problem, point.theta, point.f, more)
-        halved = found.measure < 0.5 * best.measure or found.more["distance"] < 0.5 * best.more["distance"]
-        halved |= moved < 0.5 * more["least_moved"]
-        found.more["least_moved"] = min(moved, more["least_moved"])
-        found.more["waits"] = 0 if halved else more["waits"] + 1
-        better = (found.measure, found.more["distance"]) < (best.measure, best.more["distance"])
-        found.more["best"] = found if better or found.more["distance"] < 0.1 * best.more["distance"] else best
-        return found
+        after = self._state(problem, fixed, point.theta, point.f, point.u, point.v, sigma)
+        halved = after.residual < 0.5 * best.residual or after.distance < 0.5 * best.distance
+        halved |= change < 0.5 * state.min_change
+        better = (after.residual, after.distance) < (best.residual, best.distance)
+        return replace(
+            after,
+            change=change,
+            min_change=min(change, state.min_change),
+            forcing=forcing,
+            idle_updates=0 if halved else state.idle_updates + 1,
+            best=None if better or after.distance < 0.1 * best.distance else best,
+        )
 
-    def finish(self, problem: Problem, state: State) -> State:
+    def finish(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
         """The update with the smallest gap, and one more: near the optimum each closes the gap by orders."""
-        best: State = state.more.get("best", state)
-        if best.measure > 0.0 and best.more["waits"] == 0:
+        best = state.best or state
+        if best.residual > 0.0 and best.idle_updates == 0:
             further = self.step(problem, best)
-            best = further if further.measure < best.measure else best
-        best.more.pop("best", None)
-        if problem.m == 1:
-            best.more["slopes"] = best.more["slopes"][:, 0]
+            best = further if further.residual < best.residual else best
         return best
 
     @staticmethod
-    def _state(problem: Problem, theta: Floats, f: Floats, more: dict[str, Any]) -> State:
+    def _state(
+        problem: Problem, fixed: _Fixed, theta: Floats, f: Floats, u: Floats, v: Floats, sigma: float
+    ) -> PrimalDualState:
         """The gap at the proximal point of θ, which is within bounds and has exact zeros."""
-        rows: RowProducts = more["rows"]
+        rows = fixed.rows
         shift = np.zeros_like(theta)
-        shift[:, : problem.d] = more["v"] / more["sigma"]
-        point = problem.prox(theta + shift, 1.0 / more["sigma"])
+        shift[:, : problem.d] = v / sigma
+        point = problem.prox(theta + shift, 1.0 / sigma)
         point[:, problem.d :] = theta[:, problem.d :]
         at = f if np.array_equal(point, theta) else rows.predictions(point)
         value = rows.loss_value(at) + penalty_value(problem, point)
-        gap = duality_gap(problem, rows, point, more["slopes"], at)
-        measure = gap.relative(max(abs(value), problem.least_value))
-        distance = max(gap.gap / more["unit"], gap.infeasibility)
-        more = more | {"theta": theta, "f": f, "gap": gap.gap, "distance": distance}
-        return State(point, value, measure, more=more)
+        gap = duality_gap(problem, rows, point, u, at)
+        residual = gap.relative(max(abs(value), problem.least_value))
+        distance = max(gap.gap / fixed.value, gap.infeasibility)
+        return PrimalDualState(
+            point, value, residual,
+            fixed=fixed, dual=u, penalty_dual=v, sigma=sigma, minimum=theta, f=f, distance=distance,
+        )  # fmt: skip
 
 
 @dataclass
@@ -152,33 +182,27 @@ class _Point:
 class _Subproblem:
     """Σ share · envelope of the loss at Zθ + u/σ, the penalty's envelope at θ + v/σ, and its quadratic part."""
 
-    def __init__(self, problem: Problem, more: dict[str, Any]) -> None:
-        self.problem, self.rows, self.u, self.v, self.sigma = (
-            problem,
-            more["rows"],
-            more["slopes"],
-            more["v"],
-            more["sigma"],
-        )
-        self.least_slope = more["least_slope"]
-        self.rough = problem.parts is None or not problem.parts.smooth
+    def __init__(self, problem: Problem, state: PrimalDualState) -> None:
+        self.problem, self.rows, self.min_slope = problem, state.fixed.rows, state.fixed.min_slope
+        self.u, self.v, self.sigma = state.dual, state.penalty_dual, state.sigma
+        self.nonsmooth_penalty = problem.parts is None or not problem.parts.smooth
         self.dense = problem.m * problem.p <= MAX_DENSE
 
-    def minimise(self, theta: Floats, f: Floats, enough: float) -> _Point:
-        """Newton steps, shortened until the value falls, until the gradient is `enough` next to the mean slope."""
+    def minimise(self, theta: Floats, f: Floats, forcing: float) -> _Point:
+        """Newton steps, shortened until the value falls, until the gradient is `forcing` next to the mean slope."""
         point = self.at(theta, f)
         damping, idle = 1e-6, 0
         for _ in range(MAX_NEWTON_STEPS):
-            size = max(float(self.rows.share @ np.abs(point.u).sum(axis=1)), self.least_slope)
+            size = max(float(self.rows.share @ np.abs(point.u).sum(axis=1)), self.min_slope)
             steepness = float(np.abs(point.gradient).max(initial=0.0))
-            if steepness <= enough * size:
+            if steepness <= forcing * size:
                 break
             direction = self.direction(point, damping)
-            moved = self.rows.predictions(direction)
+            change = self.rows.predictions(direction)
             slope = float((point.gradient * direction).sum())
             length, trial = 1.0, None
             for _ in range(40):
-                trial = self.at(point.theta + length * direction, point.f + length * moved)
+                trial = self.at(point.theta + length * direction, point.f + length * change)
                 fell = trial.value <= point.value + ENOUGH * length * slope
                 lost = -slope * length <= ROUNDING * point.size  # the decrease is rounding: the gradient decides
                 if fell or (lost and float(np.abs(trial.gradient).max(initial=0.0)) < steepness):
@@ -196,7 +220,7 @@ class _Subproblem:
             slow = float(np.abs(trial.gradient).max(initial=0.0)) > 0.5 * steepness
             idle = idle + 1 if slow and point.value - trial.value <= ROUNDING * point.size else 0
             point = trial
-            if idle == IDLE_STEPS:
+            if idle == MAX_IDLE_STEPS:
                 break
         return point
 
@@ -204,21 +228,21 @@ class _Subproblem:
         """The value and the gradient at θ, whose predictions are f."""
         problem, rows, sigma = self.problem, self.rows, self.sigma
         with np.errstate(over="ignore", invalid="ignore"):
-            value, u, h = problem.loss.envelope(rows.y, _given(problem, f + self.u / sigma), 1.0 / sigma)
+            value, u, h = problem.loss.envelope(rows.y, _as_loss_takes(problem, f + self.u / sigma), 1.0 / sigma)
             offset = (self.u**2).sum(axis=1) / (2.0 * sigma)
             total = float(rows.share @ (value - offset))
             size = float(rows.share @ (np.abs(value) + offset))
             u = u.reshape(f.shape)
             gradient = rows.pull(rows.share[:, None] * u)
         v = self.v
-        if self.rough:
+        if self.nonsmooth_penalty:
             shifted = theta.copy()
             shifted[:, : problem.d] += self.v / sigma
             nearest = problem.prox(shifted, 1.0 / sigma)
             v = sigma * (shifted - nearest)[:, : problem.d]
-            rough = _rough(problem, nearest)
-            total += rough + float((v**2).sum() - (self.v**2).sum()) / (2.0 * sigma)
-            size += abs(rough) + float((v**2).sum() + (self.v**2).sum()) / (2.0 * sigma)
+            penalty = _nonsmooth_penalty(problem, nearest)
+            total += penalty + float((v**2).sum() - (self.v**2).sum()) / (2.0 * sigma)
+            size += abs(penalty) + float((v**2).sum() + (self.v**2).sum()) / (2.0 * sigma)
             gradient[:, : problem.d] += v
         if problem.parts is not None:
             square, slope = problem.quadratic(theta)
@@ -249,7 +273,7 @@ class _Subproblem:
     def _penalty_curvature(self, c: Floats) -> Floats:
         """σ (I − J) with J the Jacobian of the prox at c: (d,) or (d, d)."""
         problem, sigma = self.problem, self.sigma
-        if not self.rough:
+        if not self.nonsmooth_penalty:
             return np.zeros(problem.d)
         if problem.parts is None:
             return self._by_differences(c)
@@ -307,10 +331,10 @@ class _Subproblem:
         first = float(np.abs(r).max())
         for _ in range(MAX_CG_STEPS):
             Hp = product(p)
-            bend = float((p * Hp).sum())
-            if not bend > 0:
+            pHp = float((p * Hp).sum())
+            if not pHp > 0:
                 break
-            x, r = x + (rz / bend) * p, r - (rz / bend) * Hp
+            x, r = x + (rz / pHp) * p, r - (rz / pHp) * Hp
             if float(np.abs(r).max()) <= 1e-3 * first:
                 break
             z = r / scale
@@ -319,12 +343,12 @@ class _Subproblem:
         return x
 
 
-def _given(problem: Problem, f: Floats) -> Floats:
+def _as_loss_takes(problem: Problem, f: Floats) -> Floats:
     """Predictions as the loss takes them."""
     return f[:, 0] if problem.m == 1 else f
 
 
-def _rough(problem: Problem, theta: Floats) -> float:
+def _nonsmooth_penalty(problem: Problem, theta: Floats) -> float:
     """The penalty without its quadratic part, at a point within bounds."""
     if problem.parts is None:
         return problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
@@ -333,4 +357,4 @@ def _rough(problem: Problem, theta: Floats) -> float:
 
 def penalty_value(problem: Problem, theta: Floats) -> float:
     """alpha · penalty at θ."""
-    return _rough(problem, theta) + (0.0 if problem.parts is None else problem.quadratic(theta)[0])
+    return _nonsmooth_penalty(problem, theta) + (0.0 if problem.parts is None else problem.quadratic(theta)[0])

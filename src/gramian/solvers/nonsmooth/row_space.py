@@ -1,30 +1,41 @@
-"""Losses with a kink on few rows and many columns: the rows turned into as many columns as there are rows."""
+"""Interior point in the row space, for hinge and other piecewise-linear losses with n < d."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem, is_ridge
-from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Solver, State, pass_cost, run
-from gramian.solvers.least_squares.row_space import project_to_row_space
-from gramian.solvers.nonsmooth.interior_point import MAX_NARROW_COLUMNS, InteriorPoint, Kinks, dual_value
-from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint
+from gramian.solvers.base import INTERIOR_POINT_STEPS, MAX_DENSE_HESSIAN_COLUMNS, Details, Solver, State, pass_cost, run
+from gramian.solvers.least_squares.row_space import RowSpace, project_to_row_space
+from gramian.solvers.nonsmooth.interior_point import MAX_NARROW_COLUMNS, Breakpoints, InteriorPoint, dual_value
+from gramian.solvers.nonsmooth.joint_hinge import JointInteriorPoint, value_and_gap
+
+
+@dataclass(kw_only=True)
+class RowSpaceState(State):
+    """With the dual variables of the rows, once the problem is solved."""
+
+    dual: Floats | None = None
+
+    @property
+    def details(self) -> Details:
+        return Details(dual=self.dual, criterion="duality gap")
 
 
 @dataclass(frozen=True)
-class RowSpaceInteriorPoint(Solver):
-    """With the penalty ‖w‖² the optimum lies in the span of the rows: an interior point there, turned back.
+class RowSpaceInteriorPoint(Solver[RowSpaceState]):
+    """With the penalty ‖w‖² the optimum lies in the row space: an interior point there, lifted back.
 
-    O(n² d) to turn the rows and O(n³) a step of the interior point, for n < d.
+    O(n² d) to rotate the rows and O(n³) a step of the interior point, for n < d.
     """
 
-    name: ClassVar[str] = "interior point in the span of the rows"
-    unit: ClassVar[str] = "turns"
+    name: ClassVar[str] = "interior point in the row space"
+    unit: ClassVar[str] = "projections"
 
     def supports(self, problem: Problem) -> bool:
-        """A loss with a kink and a multiple of ‖w‖², rows in memory."""
+        """A piecewise-linear loss or the multi-class hinge, and a multiple of ‖w‖²."""
         return (problem.loss.piecewise_linear or problem.loss.class_hinge) and is_ridge(problem)
 
     def cost(self, problem: Problem) -> float:
@@ -35,26 +46,30 @@ class RowSpaceInteriorPoint(Solver):
         return np.inf if narrow or not fewer else INTERIOR_POINT_STEPS * pass_cost(problem) * n * m
 
     def reason(self, problem: Problem) -> str:
-        name = "a hinge of all classes" if problem.loss.class_hinge else f"{type(problem.loss).__name__} has a kink"
-        return f"{name}, and {problem.rows.n} rows span what {problem.d} columns do"
+        name = type(problem.loss).__name__
+        return f"{name} with {problem.rows.n} rows and {problem.d} columns: the optimum is in the span of the rows"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> RowSpaceState:
         theta = problem.zero() if start is None else start
-        return State(theta, problem.value(theta), np.inf)
+        return RowSpaceState(theta, problem.value(theta), np.inf)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: RowSpaceState) -> RowSpaceState:
         space = project_to_row_space(problem.rows, intercept=problem.intercept)
-        inside = problem.on(space.rows)
-        method = JointInteriorPoint() if problem.loss.class_hinge else InteriorPoint()
-        inner = run(method, inside, max_iter=100, tol=1e-10, inner=True)
-        coef, intercept = inside.to_original(inner.theta)
-        coef = space.lift(coef)
-        theta = problem.to_standardized(coef, space.intercepts(coef[None], intercept[None])[0])
+        projected = problem.on(space.rows)
         if problem.loss.class_hinge:
-            return replace(JointInteriorPoint().at(problem, theta, inner.more["p"]), stalled=True)
-        kinks = Kinks.of(problem)
+            joint = run(JointInteriorPoint(), projected, max_iter=100, tol=1e-10, inner=True)
+            theta = self._lifted(problem, projected, space, joint.theta)
+            value, gap = value_and_gap(problem, theta, joint.state.p)
+            return RowSpaceState(theta, value, gap / max(abs(value), problem.least_value), stalled=True)
+        inner = run(InteriorPoint(), projected, max_iter=100, tol=1e-10, inner=True)
+        theta, dual = self._lifted(problem, projected, space, inner.theta), inner.state.dual
         value = problem.value(theta)
-        gap = value - dual_value(problem, kinks, inner.more["slopes"])
-        more = {"kinks": kinks, "slopes": inner.more["slopes"], "gap": gap}
-        more |= {"free": inner.more["free"]} if "free" in inner.more else {}
-        return State(theta, value, gap / max(abs(value), problem.least_value), stalled=True, more=more)
+        gap = value - dual_value(problem, Breakpoints.of(problem), dual)
+        return RowSpaceState(theta, value, gap / max(abs(value), problem.least_value), stalled=True, dual=dual)
+
+    @staticmethod
+    def _lifted(problem: Problem, projected: Problem, space: RowSpace, theta: Floats) -> Floats:
+        """θ of the problem from that in the row space."""
+        coef, intercept = projected.to_original(theta)
+        coef = space.lift(coef)
+        return problem.to_standardized(coef, space.intercepts(coef[None], intercept[None])[0])

@@ -1,6 +1,6 @@
 """Proximal Newton for many columns: working sets, and coordinate descent on the columns themselves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +14,43 @@ from gramian.solvers.base import Solver, State, pass_cost, run
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 
-LEAST_WORK = 200
-MOST_TOGETHER = 1000  # coefficients of several outputs whose Hessian is formed
-MOST_WORK = 1e11  # and multiplications for it
-MOST_SWEEPS = 50
+MIN_WORKING_SET = 200  # coefficients
+MAX_JOINT_COEFS = 1000  # coefficients of several outputs whose Hessian is formed
+MAX_JOINT_WORK = 1e11  # and multiplications for it
+MAX_SWEEPS = 50
 MAX_PASSES = 1e4  # over the columns, of a fit
 
 
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The columns as given, by column, with targets and the shares of the weight of each row."""
+
+    X: Any
+    y: Floats
+    share: Floats
+
+    def predictions(self, problem: Problem, theta: Floats) -> Floats:
+        coef, intercept = problem.to_original(theta)
+        return np.asarray(self.X @ coef) + intercept
+
+    def value(self, problem: Problem, theta: Floats, f: Floats) -> float:
+        """The objective at θ, whose predictions are f."""
+        losses = problem.loss.value(self.y, f[:, 0] if problem.m == 1 else f)
+        return float(self.share @ losses) + problem.quadratic(theta)[0] + problem.rough(theta)
+
+
+@dataclass(kw_only=True)
+class ColumnDescentState(State):
+    """With predictions, gradient, and the change of each coefficient by a proximal gradient step."""
+
+    table: _Table
+    f: Floats
+    gradient: Floats
+    violations: Floats
+
+
 @dataclass(frozen=True)
-class ColumnDescent(Solver):
+class ColumnDescent(Solver[ColumnDescentState]):
     """Newton's quadratic model over the coefficients that matter, by coordinate descent on their columns.
 
     For absolute penalties and bounds on wide or sparse tables in memory: no Hessian is formed. One product Xᵀg an
@@ -46,25 +74,19 @@ class ColumnDescent(Solver):
     def reason(self, problem: Problem) -> str:
         return f"zeros or bounds among {problem.p} columns: only those that matter are worked on"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> ColumnDescentState:
         theta = problem.zero() if start is None else start
         block = problem.rows.collect()
         assert block.y is not None
         X = block.X
         X = sp.csc_array(X, dtype=np.float64) if sp.issparse(X) else sp.csc_array(np.asarray(X, dtype=np.float64))
-        w = block.weights
-        more: dict[str, Any] = {"X": X, "y": block.y[:, 0], "share": w / problem.columns.weight}
-        more["f"] = self._predictions(problem, X, theta)
-        return self._state(problem, theta, more)
+        table = _Table(X, block.y[:, 0], block.weights / problem.columns.weight)
+        return self._state(problem, table, theta, table.predictions(problem, theta))
 
     @staticmethod
-    def _predictions(problem: Problem, X: Any, theta: Floats) -> Floats:
-        coef, intercept = problem.to_original(theta)
-        return np.asarray(X @ coef) + intercept
-
-    def _state(self, problem: Problem, theta: Floats, more: dict[str, Any], stalled: bool = False) -> State:
+    def _state(problem: Problem, table: _Table, theta: Floats, f: Floats, stalled: bool = False) -> ColumnDescentState:
         """The conditions of optimality at θ, from one product with X."""
-        X, y, share, f = more["X"], more["y"], more["share"], more["f"]
+        X, y, share = table.X, table.y, table.share
         one = problem.m == 1
         g = problem.loss.gradient(y, f[:, 0] if one else f).reshape(len(y), -1) * share[:, None]
         gradient = np.empty((problem.m, problem.p))
@@ -74,72 +96,68 @@ class ColumnDescent(Solver):
         gradient[:, : problem.d] = coef_gradient * problem.inverse + slope
         if problem.intercept:
             gradient[:, problem.d] = total
-        value = self._value(problem, theta, f, more)
-        left = np.abs(theta - problem.prox(theta - gradient, 1.0))
-        size = float(np.abs(g).sum())
-        more = more | {"gradient": gradient, "left": left}
-        return State(theta, value, float(left.max(initial=0.0)) / max(size, 1e-300), stalled, more=more)
+        value = table.value(problem, theta, f)
+        violations = np.abs(theta - problem.prox(theta - gradient, 1.0))
+        residual = float(violations.max(initial=0.0)) / max(float(np.abs(g).sum()), 1e-300)
+        return ColumnDescentState(
+            theta, value, residual, stalled, table=table, f=f, gradient=gradient, violations=violations
+        )
 
-    @staticmethod
-    def _value(problem: Problem, theta: Floats, f: Floats, more: dict[str, Any]) -> float:
-        losses = problem.loss.value(more["y"], f[:, 0] if problem.m == 1 else f)
-        return float(more["share"] @ losses) + problem.quadratic(theta)[0] + problem.rough(theta)
-
-    def step(self, problem: Problem, state: State) -> State:
-        together = self._together(problem, state) if problem.m > 1 else None
-        if together is not None:
-            return together
-        theta, f, value = state.theta.copy(), state.more["f"].copy(), state.value
+    def step(self, problem: Problem, state: ColumnDescentState) -> ColumnDescentState:
+        joint = self._joint_step(problem, state) if problem.m > 1 else None
+        if joint is not None:
+            return joint
+        theta, f, value = state.theta.copy(), state.f.copy(), state.value
         moved = False
         for k in range(problem.m):  # outputs one after the other, each with the newest others
-            found = self._one_output(problem, theta, f, value, k, state)
-            if found is not None:
-                theta, f, value = found
+            step = self._one_output(problem, theta, f, value, k, state)
+            if step is not None:
+                theta, f, value = step
                 moved = True
-        last = self._state(problem, theta, state.more | {"f": f}, stalled=not moved)
+        last = self._state(problem, state.table, theta, f, stalled=not moved)
         # Where the decrease is rounding, the conditions of optimality decide.
-        if last.value >= state.value and last.measure >= state.measure:
-            return State(state.theta, state.value, state.measure, stalled=True, more=state.more)
+        if last.value >= state.value and last.residual >= state.residual:
+            return replace(state, stalled=True)
         return last
 
-    def _together(self, problem: Problem, state: State) -> State | None:
-        """All outputs at once over the columns that matter, where these are few: their Hessian knows of each other."""
-        left = state.more["left"][:, : problem.d].max(axis=0)
-        work = self._working_set(problem, np.abs(state.theta[:, : problem.d]).max(axis=0), left)
+    def _joint_step(self, problem: Problem, state: ColumnDescentState) -> ColumnDescentState | None:
+        """All outputs at once over a working set, where it is small: their Hessian knows of each other."""
+        violations = state.violations[:, : problem.d].max(axis=0)
+        work = self._working_set(np.abs(state.theta[:, : problem.d]).max(axis=0), violations)
         size = problem.m * (len(work) + 1)
-        if size > MOST_TOGETHER or problem.rows.n * size**2 > MOST_WORK:
+        if size > MAX_JOINT_COEFS or problem.rows.n * size**2 > MAX_JOINT_WORK:
             return None
-        X, y, share = (state.more[name] for name in ("X", "y", "share"))
-        some = X[:, work].tocsr() if problem.rows.is_sparse else X[:, work].toarray()
-        rows = MemoryRows(some, y[:, None], share * problem.columns.weight, target_names=("y",))
+        table = state.table
+        columns = table.X[:, work].tocsr() if problem.rows.is_sparse else table.X[:, work].toarray()
+        rows = MemoryRows(columns, table.y[:, None], table.share * problem.columns.weight, target_names=("y",))
         part = problem.restricted(work, rows)
         kept = np.append(work, problem.d) if problem.intercept else work
         inner = run(
-            ProximalNewton(), part, state.theta[:, kept], max_iter=50, tol=max(0.01 * state.measure, 1e-11), inner=True
+            ProximalNewton(), part, state.theta[:, kept], max_iter=50, tol=max(0.01 * state.residual, 1e-11), inner=True
         )
         if not inner.value < state.value:
             return None
         theta = state.theta.copy()
         theta[:, kept] = inner.theta
-        return self._state(problem, theta, state.more | {"f": self._predictions(problem, X, theta)})
+        return self._state(problem, table, theta, table.predictions(problem, theta))
 
     def _one_output(
-        self, problem: Problem, theta: Floats, f: Floats, value: float, k: int, state: State
+        self, problem: Problem, theta: Floats, f: Floats, value: float, k: int, state: ColumnDescentState
     ) -> tuple[Floats, Floats, float] | None:
-        X, y, share = state.more["X"], state.more["y"], state.more["share"]
+        X, y, share = state.table.X, state.table.y, state.table.share
         one = problem.m == 1
         g = problem.loss.gradient(y, f[:, 0] if one else f).reshape(len(y), -1)[:, k] * share
         h = self._curvature(problem, y, f, k) * share
-        gradient, left = state.more["gradient"][k], state.more["left"][k]
+        gradient, violations = state.gradient[k], state.violations[k]
         if k:
-            pulled = (np.asarray(X.T @ g) - g.sum() * problem.center) * problem.inverse
-            gradient = np.append(pulled + problem.quadratic(theta)[1][k], g.sum())
-            left = np.abs(theta[k] - problem.prox((theta[k] - gradient[: problem.p])[None], 1.0)[0])
-        work = self._working_set(problem, theta[k, : problem.d], left[: problem.d])
+            sums = (np.asarray(X.T @ g) - g.sum() * problem.center) * problem.inverse
+            gradient = np.append(sums + problem.quadratic(theta)[1][k], g.sum())
+            violations = np.abs(theta[k] - problem.prox((theta[k] - gradient[: problem.p])[None], 1.0)[0])
+        work = self._working_set(theta[k, : problem.d], violations[: problem.d])
         square = np.broadcast_to(2.0 * problem.square, problem.d)
         delta, shift, moved = sweep_columns(
             X.data, X.indices, X.indptr, h, theta[k], gradient, problem.inverse, problem.center, square,
-            problem.l1, problem.low, problem.high, work, problem.intercept, 0.1 * float(left.max()), MOST_SWEEPS,
+            problem.l1, problem.low, problem.high, work, problem.intercept, 0.1 * float(violations.max()), MAX_SWEEPS,
         )  # fmt: skip
         trial = theta.copy()
         trial[k] += delta
@@ -149,7 +167,7 @@ class ColumnDescent(Solver):
             trial[k] = theta[k] + length * delta
             new_f = f.copy()
             new_f[:, k] += length * (moved + shift)
-            new = self._value(problem, trial, new_f, state.more)
+            new = state.table.value(problem, trial, new_f)
             if new <= value + ENOUGH * length * slope:
                 return trial, new_f, new
             if -slope * length <= ROUNDING * abs(value):
@@ -166,13 +184,13 @@ class ColumnDescent(Solver):
         return p[:, k] * (1.0 - p[:, k])
 
     @staticmethod
-    def _working_set(problem: Problem, c: Floats, left: Floats) -> Ints:
+    def _working_set(c: Floats, violations: Floats) -> Ints:
         active = c != 0
-        room = max(LEAST_WORK, int(active.sum()))
-        waiting = np.flatnonzero(~active & (left > 0))
-        if len(waiting) > room:
-            waiting = waiting[np.argpartition(left[waiting], -room)[-room:]]
-        return np.union1d(np.flatnonzero(active), waiting)
+        room = max(MIN_WORKING_SET, int(active.sum()))
+        entering = np.flatnonzero(~active & (violations > 0))
+        if len(entering) > room:
+            entering = entering[np.argpartition(violations[entering], -room)[-room:]]
+        return np.union1d(np.flatnonzero(active), entering)
 
 
 @njit(cache=True, nogil=True)

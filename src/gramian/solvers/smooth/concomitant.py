@@ -9,29 +9,53 @@ from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
-from gramian.solvers.base import LAST_RESORT_PASSES, MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost, run
+from gramian.solvers.base import (
+    LAST_RESORT_PASSES,
+    MAX_DENSE_HESSIAN_COLUMNS,
+    Choose,
+    Details,
+    Solver,
+    State,
+    pass_cost,
+    run,
+)
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
 from gramian.solvers.smooth.proximal_newton import model_step
 
-COLLAPSED = 1e-10  # width of a bracket, in units of the scale, that holds no root
-LEAST_SHARE = 0.01  # of a scale that the next one has
+MIN_BRACKET = 1e-10  # width of a bracket, in units of the scale, that holds no root
+MIN_SCALE_RATIO = 0.01  # of a scale to the one before
 RAISED = 1e-12  # of the diagonal: what rounding leaves of it where the scale is eliminated
 MAX_SHRINKAGE = 0.9  # of the scale in a step
-PATIENCE = 20  # steps with a penalty that is not smooth, not halving the residual, before the general method is next
+PATIENCE = 20  # steps with a nonsmooth penalty that do not halve the residual, before the general method is next
 FLAT_SLOPE = 1e-6  # of the largest slope, along directions without curvature: more than rounding
 
 
+@dataclass(kw_only=True)
+class ScaleNewtonState(State):
+    """With the derivatives in θ and the scale, and when the residual was last halved."""
+
+    point: Point
+    hessian: Floats  # (p + 1, p + 1), of θ and the scale
+    steepness: float  # the slope in the scale
+    reference: float  # residual at the last halving
+    idle_steps: int = 0  # since then
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point)
+
+
 @dataclass(frozen=True)
-class ScaleNewton(Solver):
+class ScaleNewton(Solver[ScaleNewtonState]):
     """Newton on the coefficients and the scale s together: the mean of s + s · huber((y − f) / s), plus the penalty.
 
     Rows within delta scales of their prediction make the Hessian, (2 / s) Σ z zᵀ with r / s as one more column: one
     pass of O(n p²) an iteration.
     """
 
-    least: float = 0.0
+    min_scale: float = 0.0
     name: ClassVar[str] = "Newton on coefficients and scale"
     unit: ClassVar[str] = "Newton steps"
 
@@ -50,71 +74,72 @@ class ScaleNewton(Solver):
     def reason(self, problem: Problem) -> str:
         return "the coefficients and the scale are jointly convex"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> ScaleNewtonState:
         theta = problem.zero() if start is None else start
-        first = self._state(problem, theta, 1.0, order=0)
-        scale = max(float(np.sqrt(first.more["squares"])), self.least, 1e-300)
+        squares = _sums(problem, theta, 1.0, order=0).squares / problem.columns.weight
+        scale = max(float(np.sqrt(squares)), self.min_scale, 1e-300)
         return self._state(problem, theta, scale)
 
-    def _state(self, problem: Problem, theta: Floats, scale: float, order: int = 2) -> State:
-        loss = cast(Huber, problem.loss)
-        sums = problem.rows.sum(lambda block: _block_sums(problem, block, loss.delta, theta, scale, order))
+    def _state(self, problem: Problem, theta: Floats, scale: float) -> ScaleNewtonState:
+        sums = _sums(problem, theta, scale, order=2)
         weight, p = problem.columns.weight, problem.p
         sums.value += scale * weight
-        if order == 0:
-            return State(theta, sums.value / weight, np.inf, scale=scale, more={"squares": sums.squares / weight})
         steepness = 1.0 + sums.gradient[p] / weight
         H = sums.hessian * (2.0 / (scale * weight))
         H[:p, :p] += problem.bend
         point = problem.point(theta, Sums(sums.value, sums.size, sums.gradient[:p], None))
         # Residuals of rounding only are nothing: u = r / scale of a millionth of the target.
-        measure = max(
-            problem.measure(point, ROUNDED * problem.reach / scale), abs(steepness) if scale > self.least else 0.0
+        residual = max(
+            problem.residual(point, ROUNDED * problem.reach / scale), abs(steepness) if scale > self.min_scale else 0.0
         )
-        more = {"point": point, "H": H, "steepness": steepness}
-        return State(theta, point.value, measure, scale=scale, more=more)
+        return ScaleNewtonState(
+            theta, point.value, residual, scale=scale,
+            point=point, hessian=H, steepness=steepness, reference=residual,
+        )  # fmt: skip
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: ScaleNewtonState) -> ScaleNewtonState:
         assert state.scale is not None
-        point: Point = state.more["point"]
+        point = state.point
         direction, change, slope = self._direction(problem, state, point)
         length = 1.0 if change >= 0 else min(1.0, MAX_SHRINKAGE * state.scale / -change)
         for _ in range(HALVINGS):
-            scale = max(state.scale + length * change, self.least)
+            scale = max(state.scale + length * change, self.min_scale)
             trial = self._state(problem, problem.within(point.theta + length * direction), scale)
             if trial.value <= state.value + ENOUGH * length * slope:
-                trial.stalled = trial.value >= state.value and trial.measure >= state.measure
-                return _patient(problem, state, trial)
+                trial.stalled = trial.value >= state.value and trial.residual >= state.residual
+                return _with_patience(problem, state, trial)
             if -slope * length <= 100 * ROUNDING * abs(state.value):
-                if trial.measure < state.measure:
+                if trial.residual < state.residual:
                     return trial
                 break
             length *= 0.5
         return replace(state, stalled=True)
 
-    def _direction(self, problem: Problem, state: State, point: Point) -> tuple[Floats, float, float]:
-        """The change of θ and of the scale, and the slope along both; with a rough penalty the scale is eliminated.
+    def _direction(self, problem: Problem, state: ScaleNewtonState, point: Point) -> tuple[Floats, float, float]:
+        """The change of θ and of the scale, and the slope along both; with a nonsmooth penalty the scale is eliminated.
 
         A scale that is the smallest stays there as long as the objective rises with it.
         """
         assert problem.parts is not None
-        H, p = state.more["H"], problem.p
-        g = np.append(point.gradient[0], state.more["steepness"])
-        held = state.scale is not None and state.scale <= self.least and g[p] >= 0
+        H, p = state.hessian, problem.p
+        g = np.append(point.gradient[0], state.steepness)
+        held = state.scale is not None and state.scale <= self.min_scale and g[p] >= 0
         if held and problem.parts.smooth:
             step = -solve_spd(H[:p, :p], g[:p])
             return step[None], 0.0, float(g[:p] @ step)
         if problem.parts.smooth:
             delta = _along_flat(H, g, -solve_spd(H, g), state.scale)
             return delta[None, :p], float(delta[p]), float(g @ delta)
-        step, change = self._rough_step(problem, state, point, g, held)
-        rough = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
-        return step, change, float((point.gradient * step).sum()) + rough + float(g[p]) * change
+        step, change = self._proximal_step(problem, state, point, g, held)
+        penalty_change = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
+        return step, change, float((point.gradient * step).sum()) + penalty_change + float(g[p]) * change
 
-    def _rough_step(self, problem: Problem, state: State, point: Point, g: Floats, held: bool) -> tuple[Floats, float]:
+    def _proximal_step(
+        self, problem: Problem, state: ScaleNewtonState, point: Point, g: Floats, held: bool
+    ) -> tuple[Floats, float]:
         """To the minimum of the quadratic model of θ and the scale, or where the scale comes to its lower end."""
-        H, p = state.more["H"], problem.p
-        enough = max(1e-12, 1e-3 * min(state.measure, 1.0)) * point.size
+        H, p = state.hessian, problem.p
+        enough = max(1e-12, 1e-3 * min(state.residual, 1.0)) * point.size
         lowest = 0.0
         if not held and H[p, p] > 0:  # the model at the scale that is best for each θ
             assert state.scale is not None
@@ -122,22 +147,19 @@ class ScaleNewton(Solver):
             A = H[:p, :p] - np.outer(share, H[p, :p]) + np.diag(RAISED * np.diagonal(H)[:p])
             step = model_step(problem, A, g[:p] - steepness * H[p, :p], point.theta[0], enough)
             change = -steepness - float(share @ step)
-            lowest = max(self.least - state.scale, -MAX_SHRINKAGE * state.scale)
+            lowest = max(self.min_scale - state.scale, -MAX_SHRINKAGE * state.scale)
             if change >= lowest:
                 return step[None], change
         step = model_step(problem, H[:p, :p], g[:p] + lowest * H[p, :p], point.theta[0], enough)
         return step[None], lowest
 
 
-def _patient(problem: Problem, before: State, state: State) -> State:
-    """The state, stuck where steps with a penalty that is not smooth have not halved the residual for long."""
+def _with_patience(problem: Problem, before: ScaleNewtonState, state: ScaleNewtonState) -> ScaleNewtonState:
+    """The state, stalled where steps with a nonsmooth penalty have not halved the residual for long."""
     assert problem.parts is not None
-    if problem.parts.smooth:
-        return state
-    least, waits = before.more.get("waits", (before.measure, 0))
-    halved = state.measure <= 0.5 * least
-    state.more["waits"] = (state.measure, 0) if halved else (least, waits + 1)
-    state.stalled |= not halved and waits >= PATIENCE
+    if not problem.parts.smooth and not state.residual <= 0.5 * before.reference:
+        state.reference, state.idle_steps = before.reference, before.idle_steps + 1
+        state.stalled |= before.idle_steps >= PATIENCE
     return state
 
 
@@ -155,15 +177,29 @@ def _along_flat(H: Floats, g: Floats, delta: Floats, scale: Any) -> Floats:
     return np.asarray(delta + scale / reach * flat)
 
 
+Bracket = tuple[float, float] | None  # a scale and the slope of the profile objective there
+
+
+@dataclass(kw_only=True)
+class ScaleSearchState(State):
+    """With the slope of the profile objective, and the ends of the bracket of its root."""
+
+    rows: RowProducts
+    steepness: float
+    low: Bracket = None
+    high: Bracket = None
+    side: float = 0.0  # the end that moved last: the sign of the slope there
+
+
 @dataclass(frozen=True)
-class ScaleSearch(Solver):
+class ScaleSearch(Solver[ScaleSearchState]):
     """The scale by bracketing the root of the slope of the profile objective, the coefficients by the general method.
 
     The least objective over the coefficients is convex in the scale s, and its slope is 1 − mean of min(u², delta²) at
     the coefficients that are best at s. At a given scale the problem is Huber's with that scale and alpha / s.
     """
 
-    least: float = 0.0
+    min_scale: float = 0.0
     name: ClassVar[str] = "primal-dual over the scale"
     unit: ClassVar[str] = "scales"
     last_resort: ClassVar[bool] = True
@@ -184,53 +220,58 @@ class ScaleSearch(Solver):
         loss, penalty = type(problem.loss).__name__, type(problem.penalty).__name__
         return f"{loss} and {penalty}: convex in the coefficients and in the scale"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> ScaleSearchState:
         theta = problem.zero() if start is None else start
         rows = RowProducts(problem)
         spread = float(np.sqrt(rows.share @ (rows.y - rows.predictions(theta)[:, 0]) ** 2))
-        return self._state(
-            problem, rows, theta, max(spread, self.least, 1e-300), {"low": None, "high": None, "side": 0.0}
-        )
+        return self._state(problem, rows, theta, max(spread, self.min_scale, 1e-300))
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: ScaleSearchState) -> ScaleSearchState:
         assert state.scale is not None
-        steepness = state.more["steepness"]
-        low, high, before = state.more["low"], state.more["high"], state.more["high"]
-        side, again = np.sign(steepness), np.sign(steepness) == state.more["side"]
+        steepness = state.steepness
+        low, high, before = state.low, state.high, state.high
+        side = float(np.sign(steepness))
+        again = side == state.side
         if steepness < 0:
             low, high = (state.scale, steepness), high and (high[0], 0.5 * high[1] if again else high[1])
         else:
             low, high = low and (low[0], 0.5 * low[1] if again else low[1]), (state.scale, steepness)
-        if low and high and high[0] - low[0] <= COLLAPSED * high[0]:  # by the rounding of slopes: on from a warm start
-            scale, low, high, side = state.scale * float(np.sqrt(max(1.0 - steepness, LEAST_SHARE**2))), None, None, 0.0
+        if (
+            low and high and high[0] - low[0] <= MIN_BRACKET * high[0]
+        ):  # by the rounding of slopes: on from a warm start
+            scale, low, high, side = (
+                state.scale * float(np.sqrt(max(1.0 - steepness, MIN_SCALE_RATIO**2))),
+                None,
+                None,
+                0.0,
+            )
         elif low and high:  # regula falsi, an end that stays twice weighed half (Illinois)
             scale = (low[0] * high[1] - high[0] * low[1]) / (high[1] - low[1])
         elif low:
             scale = 4.0 * state.scale
         else:
-            scale = max(_lower(state.scale, steepness, before), self.least)
-        found = self._state(problem, state.more["rows"], state.theta, scale, {"low": low, "high": high, "side": side})
-        found.stalled = scale == state.scale
-        return found
+            scale = max(_lower(state.scale, steepness, before), self.min_scale)
+        after = self._state(problem, state.rows, state.theta, scale)
+        return replace(after, stalled=scale == state.scale, low=low, high=high, side=side)
 
-    def _state(self, problem: Problem, rows: RowProducts, theta: Floats, scale: float, more: dict[str, Any]) -> State:
+    def _state(self, problem: Problem, rows: RowProducts, theta: Floats, scale: float) -> ScaleSearchState:
         loss = cast(Huber, problem.loss)
         fixed = problem._with(loss=loss.at(scale), alpha=problem.alpha / scale)
         inner = run(PrimalDual(), fixed, theta, max_iter=200, tol=1e-14, inner=True)
         u = (rows.y - rows.predictions(inner.theta)[:, 0]) / scale
         steepness = 1.0 - float(rows.share @ np.minimum(u * u, loss.delta**2))
-        ended = scale <= self.least and steepness >= 0
-        measure = max(inner.measure, 0.0 if ended else abs(steepness))
-        more = more | {"rows": rows, "steepness": steepness}
-        return State(inner.theta, scale * (1.0 + inner.value), measure, scale=scale, more=more)
+        ended = scale <= self.min_scale and steepness >= 0
+        residual = max(inner.residual, 0.0 if ended else abs(steepness))
+        value = scale * (1.0 + inner.value)
+        return ScaleSearchState(inner.theta, value, residual, scale=scale, rows=rows, steepness=steepness)
 
 
-def _lower(scale: float, steepness: float, before: tuple[float, float] | None) -> float:
+def _lower(scale: float, steepness: float, before: Bracket) -> float:
     """A scale nearer to the root from above, by the secant; the first as if residuals did not change."""
     if before is not None and before[1] > steepness and before[0] > scale:
         secant = scale - steepness * (before[0] - scale) / (before[1] - steepness)
-        return max(secant, LEAST_SHARE * scale)
-    return scale * float(np.sqrt(max(1.0 - steepness, LEAST_SHARE**2)))
+        return max(secant, MIN_SCALE_RATIO * scale)
+    return scale * float(np.sqrt(max(1.0 - steepness, MIN_SCALE_RATIO**2)))
 
 
 class _Sums(Sums):
@@ -242,6 +283,11 @@ class _Sums(Sums):
         return self
 
 
+def _sums(problem: Problem, theta: Floats, scale: float, order: int) -> _Sums:
+    loss = cast(Huber, problem.loss)
+    return problem.rows.sum(lambda block: _block_sums(problem, block, loss.delta, theta, scale, order))
+
+
 def _block_sums(problem: Problem, block: Block, delta: float, theta: Floats, scale: float, order: int) -> _Sums:
     """Sums of a block over θ and the scale, which comes last: the Hessian without its factor 2 / scale."""
     p = problem.p
@@ -250,19 +296,19 @@ def _block_sums(problem: Problem, block: Block, delta: float, theta: Floats, sca
         r = y - problem.predictions(part, theta)[:, 0]
         weight = np.ones_like(r) if w is None else w
         inside = np.abs(r) <= delta * scale
-        bent = np.where(inside, r * r / scale, 2.0 * delta * np.abs(r) - delta**2 * scale)
-        mine = _Sums(float(weight @ bent), 0.0, None, None)
-        mine.squares = float(weight @ (r * r))
+        losses = np.where(inside, r * r / scale, 2.0 * delta * np.abs(r) - delta**2 * scale)
+        sums = _Sums(float(weight @ losses), 0.0, None, None)
+        sums.squares = float(weight @ (r * r))
         if order:
             u = r / scale
             g = -2.0 * np.clip(u, -delta, delta) * weight
             h = np.where(inside, weight, 0.0)
-            mine.size = float(np.abs(g).sum())
-            mine.gradient = np.append(problem.pull(part, g[:, None])[0], -(weight @ np.minimum(u * u, delta**2)))
-            mine.hessian = np.empty((p + 1, p + 1))
-            mine.hessian[:p, :p] = problem.weighted_gram(part, h)
-            mine.hessian[p, :p] = mine.hessian[:p, p] = problem.pull(part, (h * u)[:, None])[0]
-            mine.hessian[p, p] = h @ (u * u)
-        total = mine if total is None else total._absorb(mine)
+            sums.size = float(np.abs(g).sum())
+            sums.gradient = np.append(problem.pull(part, g[:, None])[0], -(weight @ np.minimum(u * u, delta**2)))
+            sums.hessian = np.empty((p + 1, p + 1))
+            sums.hessian[:p, :p] = problem.weighted_gram(part, h)
+            sums.hessian[p, :p] = sums.hessian[:p, p] = problem.pull(part, (h * u)[:, None])[0]
+            sums.hessian[p, p] = h @ (u * u)
+        total = sums if total is None else total._absorb(sums)
     assert total is not None
     return total

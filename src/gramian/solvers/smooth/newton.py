@@ -4,40 +4,48 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.linalg as sl
 
 from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem, smooth
-from gramian.solvers.base import Solver, State
+from gramian.solvers.base import Details, Solver, State
 
 HALVINGS = 40
 ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 ROUNDING = 4e-16
 FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the next
-NEARLY = 1e-3  # a measure from which the next step leads to where the Hessian is as good as that of the optimum
+NEARLY = 1e-3  # a residual from which the next step leads to where the Hessian is as good as that of the optimum
 MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
 RAISED = 1e-10  # of the diagonal
 PATIENCE = 30  # steps that neither halve the residual nor lower the objective: what is left is for the general method
 JOINT_OVERHEAD = 2e8  # multiplications that products with a Hessian of several outputs cost, however few the rows
 MAX_CHEAP_FACTOR = 600  # numbers in θ whose Hessian is factorised at that cost
-LOWERED = 1e-3  # of the objective, that is lowered clearly
+CLEAR_DECREASE = 1e-3  # of the objective
 
 
-@dataclass(frozen=True, eq=False)
-class Newton(Solver):
-    """Steps to the minimum of the quadratic that fits the objective best, shortened until the objective falls.
+@dataclass(kw_only=True)
+class NewtonState(State):
+    """With the Hessian in use, and when the last clear progress was."""
 
-    One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence. Where a Hessian
-    costs much more than a gradient, that of a sample or of an earlier step is kept, mended by what the gradients say
-    (BFGS), as long as each step makes the gradient ten times smaller; a last one is taken near the optimum.
-    """
+    point: Point
+    curvature: "Curvature"
+    reference: tuple[float, float]  # residual and objective at the last clear progress
+    idle_steps: int = 0  # since then
 
-    hessian: Any = None  # one to begin with, of some of the rows
-    name: ClassVar[str] = "Newton"
-    unit: ClassVar[str] = "Newton steps"
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point, hessian=self.curvature.H, hessian_residual=self.curvature.residual)
+
+
+S = TypeVar("S", bound=State)
+
+
+class SmoothNewton(Solver[S]):
+    """Newton's method for losses and penalties with gradients: the declarations of both kinds of it."""
+
     uses_landmarks: ClassVar[bool] = True
     starts_from_sample: ClassVar[bool] = True
     may_diverge: ClassVar[bool] = True
@@ -45,6 +53,20 @@ class Newton(Solver):
     def supports(self, problem: Problem) -> bool:
         """A loss and a penalty with gradients."""
         return smooth(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Newton(SmoothNewton[NewtonState]):
+    """Steps to the minimum of the quadratic that fits the objective best, shortened until the objective falls.
+
+    One pass of O(n p²) an iteration, for losses and penalties with a gradient; quadratic convergence. Where a Hessian
+    costs much more than a gradient, that of a sample or of an earlier step is kept, updated by what the gradients say
+    (BFGS), as long as each step makes the gradient ten times smaller; a last one is taken near the optimum.
+    """
+
+    hessian: Floats | None = None  # one to begin with, of a sample of the rows
+    name: ClassVar[str] = "Newton"
+    unit: ClassVar[str] = "Newton steps"
 
     def cost(self, problem: Problem) -> float:
         """A Hessian of n (m p)² multiplications a step, and of several outputs a factor of (m p)³."""
@@ -59,22 +81,21 @@ class Newton(Solver):
             return f"a smooth loss and penalty, {problem.p} columns: a Hessian costs one pass"
         return f"a smooth loss and penalty, {problem.m} × {problem.p} coefficients: a Hessian costs one pass"
 
-    def with_hessian(self, hessian: Any) -> "Newton":
+    def with_hessian(self, hessian: Floats | None) -> "Newton":
         return replace(self, hessian=hessian)
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> NewtonState:
         theta = problem.zero() if start is None else start
         if self.hessian is None or not _worth_keeping(problem):
             return self._fresh(problem, problem.at(theta, hessian=True))
         return self._state(problem, problem.at(theta), Curvature(self.hessian, kept=True))
 
-    def step(self, problem: Problem, state: State) -> State:
-        return _patient(state, self._step(problem, state))
+    def step(self, problem: Problem, state: NewtonState) -> NewtonState:
+        return _with_patience(state, self._step(problem, state))
 
-    def _step(self, problem: Problem, state: State) -> State:
-        point: Point = state.more["point"]
-        curvature: Curvature = state.more["curvature"]
-        keep = curvature.kept and not (state.measure <= NEARLY and curvature.measure > NEARLY)
+    def _step(self, problem: Problem, state: NewtonState) -> NewtonState:
+        point, curvature = state.point, state.curvature
+        keep = curvature.kept and not (state.residual <= NEARLY and curvature.residual > NEARLY)
         direction, slope = curvature.direction(point)
         length = 1.0
         for _ in range(HALVINGS):
@@ -82,7 +103,7 @@ class Newton(Solver):
             fell = trial.value <= point.value + ENOUGH * length * slope
             # Where the decrease is rounding, the gradient decides.
             lost = -slope <= ROUNDING * 100 * abs(point.value) or length * -slope < ROUNDING * abs(point.value)
-            if fell or (lost and problem.measure(trial) < state.measure):
+            if fell or (lost and problem.residual(trial) < state.residual):
                 return self._next(problem, state, trial)
             if lost:
                 break
@@ -91,33 +112,36 @@ class Newton(Solver):
             return self._fresh(problem, problem.at(point.theta, hessian=True))
         return replace(state, stalled=True)
 
-    def _next(self, problem: Problem, state: State, trial: Point) -> State:
+    def _next(self, problem: Problem, state: NewtonState, trial: Point) -> NewtonState:
         """A Hessian that was fast enough is kept; after a slow step comes a new one."""
-        fast = problem.measure(trial) <= FAST * state.measure
+        fast = problem.residual(trial) <= FAST * state.residual
         if trial.hessian is not None:
             return self._fresh(problem, trial, kept=fast)
         if not fast:
             return self._fresh(problem, problem.at(trial.theta, hessian=True))
-        point: Point = state.more["point"]
-        mended = state.more["curvature"].mended(trial.theta - point.theta, trial.gradient - point.gradient)
-        return self._state(problem, trial, mended)
+        point = state.point
+        updated = state.curvature.updated(trial.theta - point.theta, trial.gradient - point.gradient)
+        return self._state(problem, trial, updated)
 
-    def _fresh(self, problem: Problem, point: Point, kept: bool = False) -> State:
+    def _fresh(self, problem: Problem, point: Point, kept: bool = False) -> NewtonState:
         kept = kept and _worth_keeping(problem)
-        return self._state(problem, point, Curvature(point.hessian, point, problem.measure(point), kept))
+        return self._state(problem, point, Curvature(point.hessian, point, problem.residual(point), kept))
 
     @staticmethod
-    def _state(problem: Problem, point: Point, curvature: "Curvature") -> State:
-        more = {"point": point, "curvature": curvature, "hessian": curvature.H}
-        return State(point.theta, point.value, problem.measure(point), more=more)
+    def _state(problem: Problem, point: Point, curvature: "Curvature") -> NewtonState:
+        residual = problem.residual(point)
+        reference = residual, point.value
+        return NewtonState(point.theta, point.value, residual, point=point, curvature=curvature, reference=reference)
 
 
-def _patient(before: State, state: State) -> State:
-    """The state, stuck where steps have neither halved the residual nor lowered the objective clearly for long."""
-    measure, value, waits = before.more.get("waits", (before.measure, before.value, 0))
-    better = state.measure <= 0.5 * measure or state.value <= value - LOWERED * abs(value)
-    state.more["waits"] = (state.measure, state.value, 0) if better else (measure, value, waits + 1)
-    state.stalled |= not better and waits >= PATIENCE
+def _with_patience(before: NewtonState, state: NewtonState) -> NewtonState:
+    """The state, stalled where steps have neither halved the residual nor lowered the objective clearly for long."""
+    residual, value = before.reference
+    if state.residual <= 0.5 * residual or state.value <= value - CLEAR_DECREASE * abs(value):
+        state.reference, state.idle_steps = (state.residual, state.value), 0
+    else:
+        state.reference, state.idle_steps = before.reference, before.idle_steps + 1
+        state.stalled |= before.idle_steps >= PATIENCE
     return state
 
 
@@ -128,8 +152,8 @@ def _worth_keeping(problem: Problem) -> bool:
 class Curvature:
     """A Hessian, factorised, and the changes of the gradient that were seen since (BFGS)."""
 
-    def __init__(self, H: Floats, at: Point | None = None, measure: float = np.inf, kept: bool = False) -> None:
-        self.H, self.at, self.measure, self.kept = H, at, measure, kept
+    def __init__(self, H: Floats, at: Point | None = None, residual: float = np.inf, kept: bool = False) -> None:
+        self.H, self.at, self.residual, self.kept = H, at, residual, kept
         outputs = 1 if at is None else len(at.theta)
         self.quick = outputs > 1 and len(H) > MANY  # one number added to all outputs changes nothing: H is singular
         self.pairs: tuple[tuple[Floats, Floats, float], ...] = ()  # steps s, what they did to the gradient y, and sᵀy
@@ -138,17 +162,17 @@ class Curvature:
     def solve(self) -> Callable[[Floats], Floats]:
         return solver_of(self.H, self.quick)
 
-    def mended(self, step: Floats, change: Floats) -> "Curvature":
+    def updated(self, step: Floats, change: Floats) -> "Curvature":
         """With what a step did to the gradient."""
-        return self.mended_by([(step, change)])
+        return self.updated_by([(step, change)])
 
-    def mended_by(self, changes: Iterable[tuple[Floats, Floats]]) -> "Curvature":
+    def updated_by(self, changes: Iterable[tuple[Floats, Floats]]) -> "Curvature":
         """With what several steps did to the gradient, from the first to the last."""
         flat = ((step.reshape(-1), change.reshape(-1)) for step, change in changes)
         pairs = ((s, y, float(s @ y)) for s, y in flat)
-        found = copy(self)
-        found.pairs = (*self.pairs, *(pair for pair in pairs if pair[2] > 0))
-        return found
+        curvature = copy(self)
+        curvature.pairs = (*self.pairs, *(pair for pair in pairs if pair[2] > 0))
+        return curvature
 
     def inverse(self, g: Floats) -> Floats:
         """H⁻¹g."""

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from gramian._core.types import Floats
 from gramian.objective.losses.classification import SoftMargin, Softmax
-from gramian.objective.problem import Point, Problem, smooth
+from gramian.objective.problem import Point, Problem
 from gramian.rows import Block
-from gramian.solvers.base import Solver, State, pass_cost
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, JOINT_OVERHEAD, ROUNDING, solver_of
+from gramian.solvers.base import Details, State, pass_cost
+from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, JOINT_OVERHEAD, ROUNDING, SmoothNewton, solver_of
 from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
 
 Product = Callable[[Floats], Floats]
@@ -36,7 +36,7 @@ STALE = 30  # products of a step after which its preconditioner is not kept
 class _Past:
     """What earlier steps say of the next."""
 
-    first: float  # measure at the start
+    first: float  # residual at the start
     single: SingleRows | None  # a copy of the rows in single precision, for products
     double: bool = False  # whether products are in double precision though there is a copy
     spent: int = 0  # products so far
@@ -46,8 +46,20 @@ class _Past:
     neglected: float | None = None  # part of the last gradient: what the Hessian did not say of the next
 
 
+@dataclass(kw_only=True)
+class NewtonCGState(State):
+    """With what earlier steps say of the next."""
+
+    point: Point
+    past: _Past
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point)
+
+
 @dataclass(frozen=True)
-class NewtonCG(Solver):
+class NewtonCG(SmoothNewton[NewtonCGState]):
     """Newton's direction by preconditioned conjugate gradients, only as exactly as the gradient is small.
 
     Two products with X for a step of the inner iteration: for dense rows of one output in single precision, from a
@@ -57,16 +69,9 @@ class NewtonCG(Solver):
     what the Hessian neglects (Eisenstat and Walker 1996, choice 1) and the tolerance make worthwhile.
     """
 
-    target: float = 0.0  # a measure below which no step need lead; the tolerance of the run, where it is zero
+    target: float = 0.0  # a residual below which no step need lead; the tolerance of the run, where it is zero
     name: ClassVar[str] = "Newton-CG"
     unit: ClassVar[str] = "Newton steps"
-    uses_landmarks: ClassVar[bool] = True
-    starts_from_sample: ClassVar[bool] = True
-    may_diverge: ClassVar[bool] = True
-
-    def supports(self, problem: Problem) -> bool:
-        """A loss and a penalty with gradients."""
-        return smooth(problem)
 
     def cost(self, problem: Problem) -> float:
         """Products with the Hessian: as many as make a Hessian of 150 columns, or of 300 where they are dearer."""
@@ -85,28 +90,27 @@ class NewtonCG(Solver):
     def toward(self, tol: float) -> "NewtonCG":
         return self if self.target else replace(self, target=tol)
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> NewtonCGState:
         theta = problem.zero() if start is None else start
         single = SingleRows.of(problem)
         point = _at(problem, single, theta)
-        return self._state(problem, point, _Past(problem.measure(point), single))
+        return self._state(problem, point, _Past(problem.residual(point), single))
 
-    def step(self, problem: Problem, state: State) -> State:
-        point: Point = state.more["point"]
-        past: _Past = state.more["past"]
+    def step(self, problem: Problem, state: NewtonCGState) -> NewtonCGState:
+        point, past = state.point, state.past
         hessian = None if past.single is None or past.double else past.single.hessian(point.theta)
         past = replace(past, double=hessian is None)
-        forcing = self._forcing(state.measure, past)
-        precondition, factor, most = self._preconditioner(problem, point, state.measure, past, hessian)
+        forcing = self._forcing(state.residual, past)
+        precondition, factor, most = self._preconditioner(problem, point, state.residual, past, hessian)
         product = hessian_product(problem, point.theta) if hessian is None else hessian
         direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, most)
         size = max(_norm(point.gradient), 1e-300)
         if hessian is not None and hessian.rounding * _norm(direction) > ROUNDED * size:
             exact = hessian_product(problem, point.theta)
-            change, r, more = conjugate_gradients(
+            change, r, products = conjugate_gradients(
                 exact, point.gradient + exact(direction), precondition, LARGEST_FORCING, most
             )
-            direction, inner, past = direction + change, inner + more + 1, replace(past, double=True)
+            direction, inner, past = direction + change, inner + products + 1, replace(past, double=True)
         if hessian is not None and past.factor is not None and inner > _kept_for(_cost(problem, True)):
             factor, past = None, replace(past, double=True)  # the Hessian had too few digits
         past = replace(past, spent=past.spent + inner, factor=factor, inner=inner, neglected=None)
@@ -120,30 +124,26 @@ class NewtonCG(Solver):
                     past = replace(past, neglected=_norm(trial.gradient + r) / size)
                 return self._state(problem, trial, past)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
-                if problem.measure(trial) < state.measure:
+                if problem.residual(trial) < state.residual:
                     return self._state(problem, trial, past)
                 break
             length *= 0.5
         if hessian is not None:  # not in double precision yet
             return self._state(problem, point, replace(past, double=True, factor=None))
-        return State(point.theta, point.value, state.measure, stalled=True, more=state.more)
+        return replace(state, stalled=True)
 
-    def finish(self, problem: Problem, state: State) -> State:
-        """The state without the copy of the rows."""
-        return replace(state, more={"point": state.more["point"]})
-
-    def _forcing(self, measure: float, past: _Past) -> float:
+    def _forcing(self, residual: float, past: _Past) -> float:
         """Part of the gradient that the next step may leave."""
-        forcing = np.sqrt(measure / max(past.first, 1e-300))
+        forcing = np.sqrt(residual / max(past.first, 1e-300))
         if past.neglected is not None:
             forcing = OVERSOLVED * past.neglected
-        if forcing * measure <= NEAR * self.target:
+        if forcing * residual <= NEAR * self.target:
             forcing = 0.0  # one step, rather than two
-        least = max(FINEST * self.target / max(measure, 1e-300), 0.0 if past.double else SMALLEST_FORCING)
+        least = max(FINEST * self.target / max(residual, 1e-300), 0.0 if past.double else SMALLEST_FORCING)
         return float(min(max(min(forcing, LARGEST_FORCING), least), 0.5))
 
     def _preconditioner(
-        self, problem: Problem, point: Point, measure: float, past: _Past, hessian: SingleHessian | None
+        self, problem: Problem, point: Point, residual: float, past: _Past, hessian: SingleHessian | None
     ) -> tuple[Product, Product | None, int]:
         """An approximate inverse of the Hessian, the one that is kept for later steps, and the most products with it.
 
@@ -158,7 +158,7 @@ class NewtonCG(Solver):
         cost = _cost(problem, hessian is not None)
         if past.factor is not None and past.inner <= _kept_for(cost):
             return past.factor, past.factor, MOST_INNER
-        digits = float(np.log10(max(measure, 1e-300) / max(self.target, 1e-300)))
+        digits = float(np.log10(max(residual, 1e-300) / max(self.target, 1e-300)))
         most = cost - past.spent
         if past.inner and past.per_digit * digits < cost:
             most = MOST_INNER
@@ -171,8 +171,8 @@ class NewtonCG(Solver):
         return _by(diagonal), None, most
 
     @staticmethod
-    def _state(problem: Problem, point: Point, past: _Past) -> State:
-        return State(point.theta, point.value, problem.measure(point), more={"point": point, "past": past})
+    def _state(problem: Problem, point: Point, past: _Past) -> NewtonCGState:
+        return NewtonCGState(point.theta, point.value, problem.residual(point), point=point, past=past)
 
 
 def _at(problem: Problem, single: SingleRows | None, theta: Floats) -> Point:

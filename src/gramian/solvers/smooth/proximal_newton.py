@@ -11,7 +11,7 @@ from gramian._core.numerics.compiled import compiled_later, njit
 from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
-from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Solver, State
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Details, Solver, State
 from gramian.solvers.smooth.group_descent import group_step
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
 from gramian.solvers.smooth.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
@@ -21,8 +21,19 @@ MAX_PLAIN = 20  # coefficients of a model that is first minimised without compil
 MAX_ELIMINATED = 100  # coefficients of a system that compiled loops solve about as fast as LAPACK
 
 
+@dataclass(kw_only=True)
+class ProximalNewtonState(State):
+    """With the objective and its Hessian."""
+
+    point: Point
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point, hessian=self.point.hessian)
+
+
 @dataclass(frozen=True)
-class ProximalNewton(Solver):
+class ProximalNewton(Solver[ProximalNewtonState]):
     """The quadratic model of one pass, minimised exactly by coordinate descent over the coefficients that move.
 
     One pass of O(n p²) an iteration and sweeps of O(p²); zeros are exact.
@@ -46,13 +57,13 @@ class ProximalNewton(Solver):
     def reason(self, problem: Problem) -> str:
         return f"a smooth loss and zeros or bounds, {problem.p} columns"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> ProximalNewtonState:
         theta = problem.zero() if start is None else start
         return self._state(problem, problem.at(theta, hessian=True), stalled=False)
 
-    def step(self, problem: Problem, state: State) -> State:
-        point: Point = state.more["point"]
-        enough = 1e-3 * state.measure * point.size
+    def step(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
+        point = state.point
+        enough = 1e-3 * state.residual * point.size
         step = model_step(problem, point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1), enough)
         direction = step.reshape(point.theta.shape)
         if not direction.any():  # no curvature: a step of the gradient, and of the penalty's prox
@@ -65,15 +76,15 @@ class ProximalNewton(Solver):
             if trial.value <= point.value + ENOUGH * length * slope:
                 return self._state(problem, trial, stalled=False)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
-                if problem.measure(trial) < state.measure:
+                if problem.residual(trial) < state.residual:
                     return self._state(problem, trial, stalled=False)
                 break
             length *= 0.5
         return self._state(problem, point, stalled=True)
 
     @staticmethod
-    def _state(problem: Problem, point: Point, *, stalled: bool) -> State:
-        return State(point.theta, point.value, problem.measure(point), stalled, more={"point": point})
+    def _state(problem: Problem, point: Point, *, stalled: bool) -> ProximalNewtonState:
+        return ProximalNewtonState(point.theta, point.value, problem.residual(point), stalled, point=point)
 
 
 def model_step(

@@ -1,6 +1,6 @@
 """Iteratively reweighted least squares: a weighted quadratic above the loss, minimised in turn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -9,11 +9,12 @@ from gramian._core.types import Floats
 from gramian.objective.losses.regression import Power, StudentT
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
-from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, pass_cost
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Details, Solver, State, pass_cost
 from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
 from gramian.solvers.smooth.proximal_newton import model_step
 
-SLOW, PATIENCE = 1e-9, 30  # a relative decrease that is hardly one, and how many of them in a row are a stall
+SLOW_DECREASE = 1e-9  # of the objective: hardly one
+PATIENCE = 30  # slow steps in a row that are a stall
 
 
 class _Scaled(Sums):
@@ -30,15 +31,28 @@ class _Scaled(Sums):
         return self
 
 
+@dataclass(kw_only=True)
+class ReweightedState(State):
+    """With the sums that the next scale follows from: Σ w u, Σ w u r²."""
+
+    point: Point
+    mass: float
+    squares: float
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point)
+
+
 @dataclass(frozen=True)
-class Reweighted(Solver):
+class Reweighted(Solver[ReweightedState]):
     """Each row gets the weight of the parabola that touches its loss from above; the weighted least squares is solved.
 
     For Student's t (with its scale, estimated by the expectation-maximisation that expands parameters: monotone). One
     pass of O(n p²) an iteration.
     """
 
-    least: float = 0.0  # the smallest scale worth the name
+    min_scale: float = 0.0
     name: ClassVar[str] = "reweighted least squares"
     unit: ClassVar[str] = "reweightings"
 
@@ -62,13 +76,13 @@ class Reweighted(Solver):
         large = problem.loss.weighted_least_squares and problem.p > MAX_DENSE_HESSIAN_COLUMNS
         return f"at most {MAX_DENSE_HESSIAN_COLUMNS} columns, or the Huber loss" if large else ""
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> ReweightedState:
         loss = cast(StudentT, problem.loss)
         theta = problem.zero() if start is None else start
         scale = loss.scale
         if scale is None:
             spread = problem.rows.sum(lambda block: self._absolute(problem, block, theta)) / problem.columns.weight
-            scale = max(spread, self.least, 1e-300)
+            scale = max(spread, self.min_scale, 1e-300)
         return self._state(problem, theta, scale)
 
     @staticmethod
@@ -79,7 +93,7 @@ class Reweighted(Solver):
             total += float(off.sum() if w is None else w @ off)
         return total
 
-    def _state(self, problem: Problem, theta: Floats, scale: float) -> State:
+    def _state(self, problem: Problem, theta: Floats, scale: float) -> ReweightedState:
         loss = cast(StudentT, problem.loss)
         fixed = loss.at(scale)
 
@@ -100,25 +114,24 @@ class Reweighted(Solver):
         sums = problem.rows.sum(of_block)
         mass, squares = sums.mass, sums.squares
         point = problem.point(theta, sums)
-        measure = problem.measure(point, ROUNDED * problem.reach / scale**2)
+        residual = problem.residual(point, ROUNDED * problem.reach / scale**2)
         if loss.scale is None:
             # ∂ value / ∂ log scale = 1 − Σ w u r² / Σ w
-            measure = max(measure, abs(1.0 - squares / problem.columns.weight) if scale > self.least else 0.0)
-        return State(theta, point.value, measure, scale=scale, more={"point": point, "mass": mass, "squares": squares})
+            residual = max(residual, abs(1.0 - squares / problem.columns.weight) if scale > self.min_scale else 0.0)
+        return ReweightedState(theta, point.value, residual, scale=scale, point=point, mass=mass, squares=squares)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: ReweightedState) -> ReweightedState:
         loss = cast(StudentT, problem.loss)
         assert state.scale is not None
-        point: Point = state.more["point"]
-        scale = state.scale
+        point, scale = state.point, state.scale
         if loss.scale is None:
-            scale = max(float(np.sqrt(state.more["squares"] / state.more["mass"])), self.least)
+            scale = max(float(np.sqrt(state.squares / state.mass)), self.min_scale)
         direction = step_of(problem, point)
-        found = self._state(problem, point.theta + direction, scale)
-        if found.value > state.value + ROUNDING * 100 * abs(state.value):
-            found = self._state(problem, point.theta + direction, state.scale)  # the scale waits for the coefficients
-        found.stalled = found.value >= state.value - ROUNDING * abs(state.value) and found.measure >= state.measure
-        return found
+        after = self._state(problem, point.theta + direction, scale)
+        if after.value > state.value + ROUNDING * 100 * abs(state.value):
+            after = self._state(problem, point.theta + direction, state.scale)  # the coefficients first, then the scale
+        after.stalled = after.value >= state.value - ROUNDING * abs(state.value) and after.residual >= state.residual
+        return after
 
 
 def step_of(problem: Problem, point: Point) -> Floats:
@@ -130,8 +143,22 @@ def step_of(problem: Problem, point: Point) -> Floats:
     return step.reshape(point.theta.shape)
 
 
+@dataclass(kw_only=True)
+class PowerNewtonState(State):
+    """With the step that comes next, and the slope along it."""
+
+    point: Point
+    direction: Floats
+    slope: float
+    slow_steps: int = 0  # in a row
+
+    @property
+    def details(self) -> Details:
+        return Details(point=self.point)
+
+
 @dataclass(frozen=True)
-class PowerNewton(Solver):
+class PowerNewton(Solver[PowerNewtonState]):
     """Newton's method for |y − f|ᵖ, whose curvature is kept finite where a row is met exactly.
 
     The step is that of reweighted least squares over p − 1; the objective falls at every step. What is measured is the
@@ -141,9 +168,9 @@ class PowerNewton(Solver):
     name: ClassVar[str] = "reweighted Newton"
     unit: ClassVar[str] = "Newton steps"
 
-    def done(self, state: State, tol: float) -> bool:
+    def done(self, state: PowerNewtonState, tol: float) -> bool:
         """A decrease is the square of a distance: it must be far below the tolerance of one."""
-        return state.measure <= min(tol, 1e-14) or state.stalled
+        return state.residual <= min(tol, 1e-14) or state.stalled
 
     def supports(self, problem: Problem) -> bool:
         """A power above 1; any penalty with known parts."""
@@ -156,19 +183,19 @@ class PowerNewton(Solver):
     def reason(self, problem: Problem) -> str:
         return "a power of the residual has a gradient"
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> PowerNewtonState:
         return self._state(problem, problem.zero() if start is None else start)
 
-    def _state(self, problem: Problem, theta: Floats, stalled: bool = False) -> State:
+    def _state(self, problem: Problem, theta: Floats) -> PowerNewtonState:
         loss = cast(Power, problem.loss)
-        near = least_scale(problem)
+        min_distance = least_scale(problem)
 
         def of_block(block: Block) -> Sums:
             total: Sums | None = None
             for part, y, w in problem.panels(block):
                 f = problem.predictions(part, theta)[:, 0]
                 value, g = loss.value(y, f), loss.gradient(y, f)
-                off = np.maximum(np.abs(y - f), near)
+                off = np.maximum(np.abs(y - f), min_distance)
                 h = loss.p * (loss.p - 1.0) * off ** (loss.p - 2.0)
                 if w is not None:
                     value, g, h = value * w, g * w, h * w
@@ -180,25 +207,23 @@ class PowerNewton(Solver):
 
         point = problem.point(theta, problem.rows.sum(of_block))
         direction = step_of(problem, point)
-        rough = problem.rough(theta + direction) - problem.rough(theta)
-        slope = float((point.gradient * direction).sum()) + rough
-        measure = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
-        return State(
-            theta, point.value, measure, stalled, more={"point": point, "direction": direction, "slope": slope}
-        )
+        penalty_change = problem.rough(theta + direction) - problem.rough(theta)
+        slope = float((point.gradient * direction).sum()) + penalty_change
+        residual = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
+        return PowerNewtonState(theta, point.value, residual, point=point, direction=direction, slope=slope)
 
-    def step(self, problem: Problem, state: State) -> State:
-        direction, slope = state.more["direction"], state.more["slope"]
+    def step(self, problem: Problem, state: PowerNewtonState) -> PowerNewtonState:
+        direction, slope = state.direction, state.slope
         length = 1.0
         for _ in range(HALVINGS):
             theta = state.theta + length * direction
             if problem.value(theta) <= state.value + ENOUGH * length * slope:
-                found = self._state(problem, theta)
-                slow = state.value - found.value <= SLOW * max(abs(state.value), problem.least_value)
-                found.more["slow"] = state.more.get("slow", 0) + 1 if slow else 0
-                found.stalled = found.more["slow"] >= PATIENCE
-                return found
+                after = self._state(problem, theta)
+                if state.value - after.value <= SLOW_DECREASE * max(abs(state.value), problem.least_value):
+                    after.slow_steps = state.slow_steps + 1
+                    after.stalled = after.slow_steps >= PATIENCE
+                return after
             if -slope * length <= ROUNDING * max(abs(state.value), problem.least_value):
                 break
             length *= 0.5
-        return State(state.theta, state.value, state.measure, stalled=True, more=state.more)
+        return replace(state, stalled=True)

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from gramian._core.types import Floats
 from gramian.objective.problem import Problem
 from gramian.rows import Block
-from gramian.solvers.base import Outcome
+from gramian.solvers.base import Run
 
 MAX_PENALTY_COLUMNS = 500  # of a Tikhonov matrix whose null space is sought
 LATE, FEW_CELLS = 10, 20_000  # iteration that few fits with an optimum come to, and numbers looked through then
@@ -67,12 +67,12 @@ def _sides(problem: Problem) -> tuple[Floats, Floats]:
     return np.where(np.isfinite(problem.low), 0.0, -np.inf), np.where(np.isfinite(problem.high), 0.0, np.inf)
 
 
-def flat(problem: Problem, outcome: Outcome) -> bool:
+def flat(problem: Problem, run: Run[Any]) -> bool:
     """Whether the objective hardly bends in some direction: where one column alone separates some of the rows."""
-    point = outcome.more.get("point")
-    H = outcome.more.get("hessian", None if point is None else point.hessian)
-    if H is None and "slopes" in outcome.more and problem.m * problem.p <= MAX_PENALTY_COLUMNS:  # of the primal-dual
-        H = problem.at(outcome.theta, hessian=True).hessian
+    details = run.state.details
+    H = details.hessian
+    if H is None and details.dual is not None and problem.m * problem.p <= MAX_PENALTY_COLUMNS:  # of the primal-dual
+        H = problem.at(run.theta, hessian=True).hessian
     if H is None or len(H) > 500:
         return False
     unit = 1.0 / np.sqrt(np.maximum(np.diagonal(H), 1e-300))
@@ -80,11 +80,11 @@ def flat(problem: Problem, outcome: Outcome) -> bool:
     return bool(np.diagonal(H).min() < 1e-6 * np.diagonal(H).max() or values[0] < 1e-6 * values[-1])
 
 
-def may_have_none(problem: Problem, outcome: Outcome) -> bool:
-    """Whether an iteration ended where there may be no optimum, though its measure is small."""
-    if not outcome.converged or outcome.ended or flat(problem, outcome):
+def may_have_none(problem: Problem, run: Run[Any]) -> bool:
+    """Whether an iteration ended where there may be no optimum, though its residual is small."""
+    if not run.converged or run.ended or flat(problem, run):
         return True
-    return problem.loss.targets != "counts" and least_margin(problem, free_part(problem, outcome.theta)) > 0
+    return problem.loss.targets != "counts" and least_margin(problem, free_part(problem, run.theta)) > 0
 
 
 class Watch:

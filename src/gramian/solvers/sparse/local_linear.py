@@ -1,6 +1,6 @@
 """Penalties that are concave in every |w|: local linear approximation, a sequence of weighted L1 problems."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from gramian._core.types import Floats
 from gramian.objective.penalties import PenaltyTerms, Separable
 from gramian.objective.problem import Problem
-from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Solver, State, run
+from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, AnySolver, Choose, Details, Solver, State, run
 from gramian.solvers.smooth.separation import Watch, may_have_none, may_separate, separating_columns
 
 MAX_PROBLEMS = 20  # that a fit mostly needs
@@ -53,8 +53,19 @@ def majorizer(problem: Problem, theta: Floats) -> tuple[Problem, Floats]:
     return above, above.to_standardized(coef, intercept)
 
 
+@dataclass(kw_only=True)
+class LocalLinearState(State):
+    """With what the solver of the last weighted problem hands on."""
+
+    handed_on: Details
+
+    @property
+    def details(self) -> Details:
+        return self.handed_on
+
+
 @dataclass(frozen=True)
-class LocalLinear(Solver):
+class LocalLinear(Solver[LocalLinearState]):
     """Local linear approximation (Zou and Li 2008): weighted L1 problems that touch the objective from above.
 
     Begins with the lasso, all weights equal, so that what a fit returns depends on no start; then every weight is the
@@ -62,7 +73,7 @@ class LocalLinear(Solver):
     from the last solution; mostly five to twenty are needed.
     """
 
-    inner: Solver
+    inner: AnySolver
     name: ClassVar[str] = "local linear approximation"
     unit: ClassVar[str] = "weighted L1 problems"
 
@@ -88,43 +99,45 @@ class LocalLinear(Solver):
         unfit = problem.m > 1 and not problem.loss.smooth and is_concave(problem)
         return "one decision per class (multiclass='ovr'), or the Softmax loss" if unfit else ""
 
-    def init(self, problem: Problem, start: Floats | None) -> State:
+    def init(self, problem: Problem, start: Floats | None) -> LocalLinearState:
         lasso, theta = majorizer(problem, problem.zero())
         if start is not None and problem.loss.smooth:
             theta = lasso.to_standardized(*problem.to_original(start))
         return self._solved(problem, lasso, theta, LASSO_TOL, np.inf)
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(self, problem: Problem, state: LocalLinearState) -> LocalLinearState:
         above, theta = majorizer(problem, state.theta)
-        tol = max(min(1e-2 * state.measure, 1e-3), MIN_TOL)
+        tol = max(min(1e-2 * state.residual, 1e-3), MIN_TOL)
         next_state = self._solved(problem, above, theta, tol, state.value)
-        if next_state.value < state.value or next_state.measure < state.measure or "separated" in next_state.more:
+        separated = next_state.details.separating_columns is not None
+        if next_state.value < state.value or next_state.residual < state.residual or separated:
             return next_state
-        return State(state.theta, state.value, state.measure, True, state.scale, state.more)
+        return replace(state, stalled=True)
 
-    def _solved(self, problem: Problem, above: Problem, theta: Floats, tol: float, before: float) -> State:
+    def _solved(self, problem: Problem, above: Problem, theta: Floats, tol: float, before: float) -> LocalLinearState:
         watched = may_separate(above)
         callbacks = [Watch(above)] if watched else []
-        outcome = run(self.inner, above, theta, max_iter=MAX_INNER_ITERATIONS, tol=tol, callbacks=callbacks, inner=True)
+        inner = run(self.inner, above, theta, max_iter=MAX_INNER_ITERATIONS, tol=tol, callbacks=callbacks, inner=True)
         columns = None
-        if watched and may_have_none(above, outcome):
-            columns = separating_columns(above, outcome.theta)
-        details = dict(outcome.more) if columns is None else {"separated": columns}
-        details.pop("point", None)
-        theta = problem.to_standardized(*above.to_original(outcome.theta))
+        if watched and may_have_none(above, inner):
+            columns = separating_columns(above, inner.theta)
+        details = Details(separating_columns=columns)
+        if columns is None:
+            details = replace(inner.state.details, point=None)
+        theta = problem.to_standardized(*above.to_original(inner.theta))
         tangent, own = majorizer(problem, theta)
         penalty = problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
         if not problem.loss.smooth:  # no gradient to judge by: the relative decrease of the objective
-            value = outcome.value - above.rough(outcome.theta) + penalty
-            measure = min(abs(before - value) / max(abs(value), 1e-300), 1.0)
-        elif outcome.scale is not None:
-            value = outcome.value - above.rough(outcome.theta) + penalty
-            tangent = _at_scale(tangent, outcome.scale)
-            measure = tangent.measure(tangent.at(own))
+            value = inner.value - above.rough(inner.theta) + penalty
+            residual = min(abs(before - value) / max(abs(value), 1e-300), 1.0)
+        elif inner.scale is not None:
+            value = inner.value - above.rough(inner.theta) + penalty
+            tangent = _at_scale(tangent, inner.scale)
+            residual = tangent.residual(tangent.at(own))
         else:
             point = tangent.at(own)
-            value, measure = point.smooth + penalty, tangent.measure(point)
-        return State(theta, value, measure, columns is not None, outcome.scale, details)
+            value, residual = point.smooth + penalty, tangent.residual(point)
+        return LocalLinearState(theta, value, residual, columns is not None, inner.scale, handed_on=details)
 
 
 def _at_scale(problem: Problem, scale: float) -> Problem:
