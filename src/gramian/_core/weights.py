@@ -1,13 +1,11 @@
 """Weights of rows, where a table may have none."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Weights
 
 
-def weights_or_ones(weight: Any, n: int) -> Floats:
+def weights_or_ones(weight: Weights, n: int) -> Floats:
     """The weights of n rows as numbers: one each where `weight` is None.
 
     >>> weights_or_ones(None, 2), weights_or_ones([1, 3], 2)

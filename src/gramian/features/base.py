@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 from sklearn.utils.validation import validate_data
 
 from gramian._core.types import Array, Estimator, Floats, Ints, Matrix, Table, Weights
@@ -82,7 +83,7 @@ def checked(block: Block, rows: Rows) -> Block:
     return block
 
 
-def kept_dtype(rows: Rows) -> Any:
+def kept_dtype(rows: Rows) -> DTypeLike:
     """The type of an output: float32 for float32 rows, else float64."""
     return np.float64 if rows.precision < float(np.finfo(np.float32).eps) else np.float32
 

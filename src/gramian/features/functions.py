@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array, Table, Tags, Values
+from gramian._core.types import Array, Matrix, Table, Tags, Values
 from gramian.features.base import kept_dtype, read, refuse_nonfinite
 from gramian.rows import Rows
 
@@ -102,7 +102,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
             parts.append(part)
         return np.concatenate(parts, axis=1)
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Values | None = None) -> Array:
         """Names of the columns, such as 'exp(x0)'."""
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
@@ -120,7 +120,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
                 "FunctionFeatures cannot apply functions to sparse X; give X.toarray() if it fits in memory."
             )
 
-    def _apply(self, name: str, function: Callable[[Array], Any], rows: Rows) -> Array:
+    def _apply(self, name: str, function: Callable[[Array], Matrix], rows: Rows) -> Array:
         """What a function gives, checked: (n,) or (n, m) finite numbers."""
         X = rows.collect().X.astype(kept_dtype(rows), copy=False).view()
         X.flags.writeable = False
@@ -146,7 +146,7 @@ class FunctionFeatures(TransformerMixin, BaseEstimator):
         return result
 
 
-def _named(functions: Any) -> list[tuple[str, Callable[[Array], Any], str | None]]:
+def _named(functions: object) -> list[tuple[str, Callable[[Array], Matrix], str | None]]:
     """Name, function and, for those that act on every feature, the template of their columns' names."""
     if isinstance(functions, str) or callable(functions):
         functions = [functions]
@@ -158,7 +158,7 @@ def _named(functions: Any) -> list[tuple[str, Callable[[Array], Any], str | None
         raise ValueError(f"functions is {functions!r}; it must be a list of functions or names, or a dict of them.")
     if not items:
         raise ValueError('functions is empty; give at least one, such as ["x"].')
-    named: list[tuple[str, Callable[[Array], Any], str | None]] = []
+    named: list[tuple[str, Callable[[Array], Matrix], str | None]] = []
     for name, function in items:
         if callable(function):
             named.append((name, function, None))
@@ -172,7 +172,7 @@ def _named(functions: Any) -> list[tuple[str, Callable[[Array], Any], str | None
     return named
 
 
-def _own_name(function: Any, place: int) -> str:
+def _own_name(function: object, place: int) -> str:
     name = function if isinstance(function, str) else str(getattr(function, "__name__", ""))
     return name if name not in ("", "<lambda>") else f"f{place}"
 

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array, Floats, Ints, Table, Tags, Values
+from gramian._core.types import Array, Floats, Ints, Matrix, Table, Tags, Values
 from gramian._core.validation import is_integer
 from gramian.features.base import checked, fill, kept_dtype, read, refuse_nonfinite, refuse_too_large
 from gramian.rows import Block, Rows
@@ -91,7 +91,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         self.n_output_features_ = columns
         return self
 
-    def transform(self, X: Table) -> Any:
+    def transform(self, X: Table) -> Matrix:
         """The monomials of every row: an array, or CSR for sparse X."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -122,7 +122,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
             start = start + len(rows)
         return powers
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: Values | None = None) -> Array:
         """Names of the columns, such as 'x0^2 x1'."""
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
@@ -183,7 +183,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
             return first, int(self.include_bias)
         return first, int(first[low, 0] if low <= high else first[high, d])
 
-    def _sparse(self, rows: Rows) -> Any:
+    def _sparse(self, rows: Rows) -> Matrix:
         from gramian.features.monomials import expand_sparse
 
         X = checked(rows.collect(), rows).X

@@ -1,7 +1,7 @@
 """`RadialBasisFeatures`: Gaussian bumps at centres."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -58,9 +58,9 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0.607, 0.607]])
     """
 
-    centers: Any = "data"
+    centers: str | int | Values = "data"
     _: KW_ONLY
-    length_scale: Any = "auto"
+    length_scale: float | str = "auto"
     random_state: RandomState = None
 
     def fit(self, X: Table, y: Values | None = None) -> Self:

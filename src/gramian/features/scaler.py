@@ -1,5 +1,6 @@
 """`StandardScaler`: columns with mean 0 and standard deviation 1."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
@@ -8,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Array, Bools, Floats, Table, Tags, Values, Weights
+from gramian._core.types import Array, Bools, Floats, Matrix, Table, Tags, Values, Weights
 from gramian.features.base import SavedMoments, checked, fill, is_moments, kept_dtype, read, refuse_other_columns
 from gramian.features.deviations import means_and_deviations
 from gramian.rows import Block, Rows, scan, workspace
@@ -77,7 +78,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         seen = total.weight if rows.weighted else rows.n
         return self._set(total.mean, total.deviation, total.constant, seen)
 
-    def transform(self, X: Table) -> Any:
+    def transform(self, X: Table) -> Matrix:
         """Rows in units of the standard deviation."""
         check_is_fitted(self)
         rows = read(self, X, fitting=False)
@@ -93,7 +94,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         return fill(rows, rows.d, write, "Transform it in parts.")
 
-    def inverse_transform(self, X: Table) -> Any:
+    def inverse_transform(self, X: Table) -> Matrix:
         """Rows in their own units again."""
         check_is_fitted(self)
         rows = scan(X)
@@ -144,7 +145,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         factor = np.where(huge, 0.25, 1.0)
         return mean * factor, scale * factor, factor
 
-    def _scale_stored(self, rows: Rows, operation: Any) -> Any:
+    def _scale_stored(self, rows: Rows, operation: Callable[..., Array]) -> Matrix:
         X = checked(rows.collect(), rows).X.astype(kept_dtype(rows), copy=True)
         if self.with_std:
             X.data[:] = operation(X.data, self.scale_[X.indices])

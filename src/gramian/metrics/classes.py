@@ -1,14 +1,18 @@
 """Which classes there are, and which of them a column of scores is for."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gramian._core.types import Array, Floats, Label, Values, Weights
 from gramian.metrics.input import one_kind, read_labels, read_numbers, read_weights, same_length
 
+T = TypeVar("T")
 
-def scored(y: Values, scores: Any, sample_weight: Weights, labels: Any, name: str) -> tuple[Array, Floats, Floats, Any]:
+
+def scored(
+    y: Values, scores: Values | None, sample_weight: Weights, labels: Values | None, name: str
+) -> tuple[Array, Floats, Floats, Any]:
     """Labels, scores, weights and classes given, of the rows that have a weight; scores of one column are (n,)."""
     truth, values = read_labels(y, "y"), read_numbers(scores, name)
     same_length(len(truth), values, name)
@@ -23,7 +27,7 @@ def scored(y: Values, scores: Any, sample_weight: Weights, labels: Any, name: st
     return truth, values, weight, classes
 
 
-def distinct(labels: Any) -> Array:
+def distinct(labels: Values | None) -> Array:
     """`labels=` as an array, each once."""
     classes = read_labels(labels, "labels")
     if len(np.unique(classes)) != len(classes):
@@ -96,7 +100,7 @@ def positive_for(truth: Array, positive: Label | None, given: Array | None, seve
     return alone(seen.tolist()[0]) if len(seen) else None
 
 
-def alone(label: Any) -> Any:
+def alone(label: Label) -> Label:
     """The positive class where only one class is seen: 1 of 0 and 1, or of −1 and 1."""
     if label in (-1, 0, 1):
         return True if isinstance(label, bool) else 1
@@ -119,7 +123,7 @@ def shown(classes: Array) -> str:
     return ", ".join(names) + (", …" if len(classes) > 5 else "")
 
 
-def agreed(first: Any, second: Any, what: str) -> Any:
+def agreed(first: T, second: T, what: str) -> T:
     """What both parts say; refuse parts that differ."""
     if first != second:
         raise ValueError(

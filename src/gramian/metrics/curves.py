@@ -1,7 +1,5 @@
 """Curves of scores: `roc_curve`, `pr_curve` and `calibration`."""
 
-from typing import Any
-
 from gramian._core.types import Label, Values, Weights
 from gramian.metrics.definition import define_metric
 from gramian.metrics.probabilities import probable
@@ -77,7 +75,7 @@ def pr_curve(ranking: Ranking, *, interval: float | None = None) -> PrCurve | Pr
 
 @define_metric(ranked_probabilities, needs="probabilities", greater_is_better=None)
 def calibration(
-    ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: float | None = None
+    ranking: Ranking, *, bins: int = 10, strategy: str = "uniform", interval: float | None = None
 ) -> Calibration:
     """How often the positive class occurs among rows that were given about the same probability of it.
 

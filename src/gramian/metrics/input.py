@@ -15,7 +15,7 @@ EXACT_INTEGERS = 2**53
 WHAT_LABELS_ARE = "class labels are text, whole numbers or booleans"
 
 
-def read_numbers(values: Any, name: str) -> Floats:
+def read_numbers(values: object, name: str) -> Floats:
     """Finite float64 numbers, (n,) or (n, columns)."""
     array = _array(values, name)
     if array.ndim not in (1, 2):
@@ -39,7 +39,7 @@ def read_numbers(values: Any, name: str) -> Floats:
     return array
 
 
-def read_labels(values: Any, name: str) -> Array:
+def read_labels(values: object, name: str) -> Array:
     """Class labels (n,): text, int64 or bool."""
     array = _array(values, name, objects=True)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -60,7 +60,7 @@ def read_labels(values: Any, name: str) -> Array:
     return array
 
 
-def read_weights(values: Any, n: int) -> Floats:
+def read_weights(values: object, n: int) -> Floats:
     """Non-negative weights (n,), ones if there are none given."""
     if values is None:
         return np.ones(n)

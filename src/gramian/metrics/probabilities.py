@@ -1,7 +1,5 @@
 """Metrics of predicted probabilities: `log_loss` and `brier`."""
 
-from typing import Any
-
 import numpy as np
 
 from gramian._core.types import Array, Floats, Label, Values, Weights
@@ -36,8 +34,8 @@ def probable(prediction: Values) -> Floats:
 
 
 def read_probabilities(
-    y: Values, prediction: Values, sample_weight: Weights, positive: Label | None, labels: Any
-) -> tuple[Floats, Array, Floats, tuple[Any, ...]]:
+    y: Values, prediction: Values, sample_weight: Weights, positive: Label | None, labels: Values | None
+) -> tuple[Floats, Array, Floats, tuple[Label, ...]]:
     """Probabilities (n,) or (n, k), the place of each row's class, weights, and the classes (or the positive one)."""
     probabilities = probable(prediction)
     truth, values, weight, known = scored(y, probabilities, sample_weight, labels, "probabilities")

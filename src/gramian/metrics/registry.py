@@ -64,7 +64,7 @@ class Measurement(Statistic):
         return Measurement(self.metric, self.statistic + other.statistic, self.options)
 
 
-def metric(name: Any) -> Metric:
+def metric(name: object) -> Metric:
     """The metric of this name, from `METRICS`; a `Metric`, or a function of `gm.metrics`, is its own.
 
     >>> import gramian as gm
@@ -81,7 +81,7 @@ def metric(name: Any) -> Metric:
     return METRICS[name]
 
 
-def statistic(name: Any, **options: Any) -> Callable[..., Measurement]:
+def statistic(name: object, **options: Any) -> Callable[..., Measurement]:
     """What measures a metric block by block: a function of (y, prediction, sample_weight) to a `Measurement`.
 
     Parameters

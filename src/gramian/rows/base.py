@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Array, Floats, Matrix
+from gramian._core.types import Array, Floats, Ints, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.rows.blas_threads import single_threaded_blas
 from gramian.rows.folds import Folds
@@ -44,7 +44,7 @@ class Computed:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, where: Any) -> Array:
+    def __getitem__(self, where: slice | Ints) -> Array:
         return self.make(self.source[where])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
@@ -58,7 +58,7 @@ class Block:
     `source` are neighbouring rows; where `index` is given, the block has these of them, gathered when they are used.
     """
 
-    source: Any
+    source: Matrix
     y: Array | None
     weight: Array | None
     start: int
@@ -68,7 +68,7 @@ class Block:
         return int(self.source.shape[0] if self.index is None else len(self.index))
 
     @cached_property
-    def X(self) -> Any:
+    def X(self) -> Matrix:
         if self.index is not None:
             return self.source[self.index]
         return np.asarray(self.source) if isinstance(self.source, Computed) else self.source
@@ -83,7 +83,7 @@ class Block:
         """Sum of the weights: the number of rows where there are none."""
         return float(len(self)) if self.weight is None else float(self.weight.sum())
 
-    def part(self, rows: slice) -> Any:
+    def part(self, rows: slice) -> Matrix:
         """X[rows] of a dense block; gathered rows are in a workspace that the next part of this thread reuses."""
         if self.index is None:
             return self.source[rows]
@@ -93,7 +93,7 @@ class Block:
         room = workspace("rows", len(index), self.source.shape[1], self.source.dtype)
         return np.take(self.source, index, axis=0, out=room, mode="clip")
 
-    def subset(self, rows: Any) -> "Block":
+    def subset(self, rows: slice | Ints) -> "Block":
         """The block of these of its rows, by a slice or an index."""
         return Block(
             self.source[rows] if self.index is None else self.X[rows],

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gramian._core.types import Array
+from gramian._core.types import Array, Ints
 from gramian.rows.base import Basis, Block, Rows
 from gramian.rows.folds import Folds
 from gramian.rows.memory import MemoryRows
@@ -41,7 +41,7 @@ class CodedRows(Rows):
     def block_size(self) -> int:
         return self.rows.block_size
 
-    def subset(self, index: Any) -> "CodedRows":
+    def subset(self, index: slice | Ints) -> "CodedRows":
         """The rows of an index, where the rows support it."""
         return CodedRows(self.rows.subset(index), self.code, self.factor)  # type: ignore[attr-defined]
 

@@ -1,9 +1,8 @@
 """Rows that are in memory: arrays, sparse matrices, and the columns of data frames."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from gramian._core.types import Array, Floats, Matrix
 from gramian._core.weights import weights_or_ones
@@ -30,7 +29,7 @@ class MemoryRows(Rows):
         target_names: tuple[str, ...] = (),
         one_target: bool = True,
         labels: Array | None = None,
-        target_type: Any = np.float64,
+        target_type: DTypeLike = np.float64,
     ) -> None:
         self.X = X
         self.y = y
@@ -74,7 +73,7 @@ class MemoryRows(Rows):
     def subset(self, index: Array) -> "MemoryRows":
         """The rows of an index, copied."""
         if isinstance(self.X, list):
-            X: Any = [column[index] for column in self.X]
+            X: Matrix = [column[index] for column in self.X]
         else:
             X = self.X[index]
         return MemoryRows(
@@ -97,7 +96,7 @@ class MemoryRows(Rows):
         replaced.weight = self.weight
         return replaced
 
-    def _features(self, start: int, stop: int) -> Any:
+    def _features(self, start: int, stop: int) -> Matrix:
         if isinstance(self.X, list):
             part = np.empty((stop - start, self.d))
             for j, column in enumerate(self.X):
@@ -115,7 +114,7 @@ def replacement_index(weight: Array | None) -> Array | None:
     return np.where(weight > 0, np.arange(len(weight)), np.argmax(weight > 0))
 
 
-def _cut(X: Matrix, start: int, stop: int) -> Any:
+def _cut(X: Matrix, start: int, stop: int) -> Matrix:
     """Neighbouring rows of a CSR matrix, sharing its memory."""
     first, last = X.indptr[start], X.indptr[stop]
     part = sp.csr_array(

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Matrix
+from gramian._core.types import Array, Matrix, Table
 
 FILES = "Files are not read yet: read it with pandas.read_csv or polars.read_csv, and give the data frame."
 ENCODE = "Encode it first, for example with sklearn.preprocessing.OneHotEncoder, or drop it."
 
 
-def no_table(source: Any) -> Exception | None:
+def no_table(source: Table) -> Exception | None:
     """The error for an X without rows and columns, or None if it may have them.
 
     >>> no_table(None)
@@ -67,7 +67,7 @@ def no_dates(X: Matrix) -> Exception:
     return ValueError(f"X holds {what} ({X.dtype}), and numbers are needed: give them in a unit, as {unit}.")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
@@ -80,7 +80,7 @@ def _as_a_file(source: Any) -> str:
     return "the path of a file" if there else "a text that is not the path of a file either"
 
 
-def _converts(source: Any) -> bool:
+def _converts(source: Table) -> bool:
     """Whether NumPy makes an array of it."""
     if hasattr(source, "shape"):
         return True
@@ -91,7 +91,7 @@ def _converts(source: Any) -> bool:
     return True
 
 
-def _objects(source: Any) -> Any:
+def _objects(source: Table) -> Array:
     """Lists as an array; of objects where NumPy has no type of its own for all of them."""
     given = np.asarray(source)
     return given if given.dtype.kind in "cOUSmMV" else np.array(source, dtype=object)
@@ -112,7 +112,7 @@ def _ragged(source: Any) -> Exception | None:
     )
 
 
-def _cell(given: Any) -> Exception | None:
+def _cell(given: Array) -> Exception | None:
     """The first cell that is no number."""
     for (row, column), value in np.ndenumerate(given):
         try:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 
-from gramian._core.types import Array, Values, Weights
+from gramian._core.types import Array, Matrix, Table, Values, Weights
 from gramian.rows.base import Rows
 from gramian.rows.memory import MemoryRows
 from gramian.rows.refusals import ENCODE, no_dates, no_numbers
@@ -18,7 +18,7 @@ EXACT_INTEGERS = 2**53
 
 
 def scan(
-    source: Any,
+    source: Table,
     y: Values | None = None,
     *,
     sample_weight: Weights = None,
@@ -68,7 +68,7 @@ def scan(
         kept = [
             (name, column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True) if name not in used
         ]
-        X: Any = [_column(column, name) for name, column in kept]
+        X: Matrix | list[Array] = [_column(column, name) for name, column in kept]
         # Columns without text names have none, as scikit-learn sees it.
         names = tuple(name for name, _ in kept) if all(isinstance(name, str) for name, _ in kept) else None
         if not X:
@@ -95,7 +95,7 @@ def scan(
     )
 
 
-def _frame(source: Any) -> "nw.DataFrame[Any] | None":
+def _frame(source: Table) -> "nw.DataFrame[Any] | None":
     frame = nw.from_native(source, pass_through=True, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
@@ -141,7 +141,7 @@ def _column(series: Any, name: str) -> Array:
     )
 
 
-def _matrix(source: Any) -> Any:
+def _matrix(source: Table) -> Matrix:
     try:
         X = check_array(
             source, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, accept_large_sparse=True, copy=False
@@ -216,7 +216,7 @@ def _target_column(series: Any, name: str) -> Array:
     return _column(series, name) if series.dtype.is_numeric() else np.array(series.to_list(), dtype=object)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
@@ -254,7 +254,7 @@ def _numbers(given: Array, n: int) -> tuple[Array, Array | None]:
     return codes.reshape(given.shape).astype(np.float64), labels
 
 
-def _weights(weight: Any, n: int) -> Array | None:
+def _weights(weight: Weights, n: int) -> Array | None:
     if weight is None:
         return None
     native = nw.from_native(weight, pass_through=True, series_only=True)

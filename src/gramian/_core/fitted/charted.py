@@ -1,12 +1,12 @@
 """`chart()` of fitted models and of results."""
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.fitted.training_rows import remembering
-from gramian._core.types import Table, Values, Weights
+from gramian._core.types import Chart, Table, Values, Weights
 
 
 class Drawn:
@@ -23,7 +23,7 @@ class Drawn:
         *,
         sample_weight: Weights = None,
         theme: str = "light",
-    ) -> Any:
+    ) -> Chart:
         """One Altair chart (extra `app`); `kind` chooses which where there are several.
 
         Parameters
@@ -52,7 +52,7 @@ class Drawn:
 class Charted(Drawn):
     """Adds `chart()` to an estimator, which has to be fitted, and the fingerprint of its training rows to its `fit`."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         if "fit" in cls.__dict__:
             cls.fit = remembering(cls.__dict__["fit"])  # type: ignore[attr-defined]
         super().__init_subclass__(**options)
@@ -65,7 +65,7 @@ class Charted(Drawn):
         *,
         sample_weight: Weights = None,
         theme: str = "light",
-    ) -> Any:
+    ) -> Chart:
         check_is_fitted(self)
         return super().chart(kind, X, y, sample_weight=sample_weight, theme=theme)
 

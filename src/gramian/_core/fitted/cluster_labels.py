@@ -1,7 +1,6 @@
 """How clusters are numbered, and rows of the fit found again, wherever clusters come from."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,11 +47,11 @@ class KnownRows:
     group: Ints
 
     @classmethod
-    def of(cls, points: Any) -> "KnownRows":
+    def of(cls, points: Matrix) -> "KnownRows":
         hashes, first, group = np.unique(_hashes(points), return_index=True, return_inverse=True)
         return cls(hashes, first, group.reshape(-1))
 
-    def find(self, points: Any) -> Ints:
+    def find(self, points: Matrix) -> Ints:
         """The first point of the fit that is equal to each, −1 where there is none."""
         hashes = _hashes(points)
         place = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
@@ -75,7 +74,7 @@ class KnownRows:
         return np.asarray(counts.argmax(axis=1)[self.group], dtype=np.int64)
 
 
-def _hashes(points: Any) -> Words:
+def _hashes(points: Matrix) -> Words:
     if sp.issparse(points):
         rows = sp.csr_matrix(points, dtype=np.float64, copy=True)
         rows.sum_duplicates()

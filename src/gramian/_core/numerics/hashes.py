@@ -1,14 +1,14 @@
 """64-bit hashes of points, by which equal ones are found."""
 
 import pickle
+from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Matrix
 
 Words = NDArray[np.uint64]
 
@@ -16,7 +16,7 @@ ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ over the golden ratio
 CELLS = 2**16  # of a table that are mixed at once
 
 
-def row_hashes(T: Any) -> Words:
+def row_hashes(T: Matrix) -> Words:
     """One number a row of an array or a canonical CSR matrix, equal for equal rows."""
     if sp.issparse(T):
         cells = _mixed(_bits(T.data) ^ _mixed(T.indices.astype(np.uint64) + np.uint64(1)))
@@ -42,7 +42,7 @@ def _mixed(words: Words) -> Words:
     return words ^ (words >> np.uint64(32))
 
 
-def item_hashes(items: Any) -> Words:
+def item_hashes(items: Iterable[str]) -> Words:
     """One number for each object, equal for objects that pickle alike."""
     digests = [blake2b(pickle.dumps(each, protocol=4), digest_size=8).digest() for each in items]
     return np.frombuffer(b"".join(digests), dtype=np.uint64)

@@ -100,7 +100,7 @@ def several_classes(
     points = {place: metric.point(predictions, place) for place in shown}
     mean = f"mean {metric.name} {share(float(np.mean(list(areas.values()))))}"
     missing = predictions.k - len(predictions.present)
-    if not missing:
+    if not missing and predictions.scores is not None:
         statistic = OneVsRest.of(predictions.truth, predictions.scores, predictions.weight, labels=range(predictions.k))
         average = metric.area(statistic, interval=0.95)
         mean = f"mean {metric.name} {share(average.value)} ({interval_text(average.low, average.high)})"

@@ -1,7 +1,7 @@
 """`AbsoluteErrors`: every distinct absolute error with its weight, and their median."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, bdtrik
@@ -53,7 +53,7 @@ class AbsoluteErrors(Statistic):
         return cls._of([(column, weight) for column in errors.T])
 
     @classmethod
-    def _of(cls, columns: Any) -> "AbsoluteErrors":
+    def _of(cls, columns: Iterable[tuple[Floats, Floats]]) -> "AbsoluteErrors":
         grouped = [distinct_values(errors, weight) for errors, weight in columns]
         return cls(tuple(errors for errors, _ in grouped), tuple(weight for _, weight in grouped))
 

@@ -1,10 +1,10 @@
 """`MeanLoss`: the mean of one loss per row, and how far it may be off."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from gramian._core.types import Label, Values, Weights
 from gramian.metrics.classes import agreed
 from gramian.metrics.input import read_numbers, read_weights
 from gramian.metrics.statistics.base import Statistic
@@ -38,7 +38,7 @@ class MeanLoss(Statistic):
     """
 
     loss: str
-    classes: tuple[Any, ...]
+    classes: tuple[Label, ...]
     most: float
     weight: float
     value: float
@@ -46,7 +46,7 @@ class MeanLoss(Statistic):
 
     @classmethod
     def of(
-        cls, losses: Any, weight: Any = None, *, loss: str, classes: tuple[Any, ...] = (), most: float = np.inf
+        cls, losses: Values, weight: Weights = None, *, loss: str, classes: tuple[Label, ...] = (), most: float = np.inf
     ) -> "MeanLoss":
         """The mean of losses (n,), finite and not negative, with weights (n,)."""
         losses = read_numbers(losses, "losses")

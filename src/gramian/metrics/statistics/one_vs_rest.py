@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Array, Floats, Values, Weights
+from gramian._core.types import Array, Floats, Label, Values, Weights
 from gramian.metrics.classes import agreed, codes, columns_for, scored, shown, totals
 from gramian.metrics.statistics.base import Statistic
 from gramian.metrics.statistics.intervals import Interval, Measured, bounded
@@ -46,13 +45,15 @@ class OneVsRest(Statistic):
     1.0
     """
 
-    labels: tuple[Any, ...]
+    labels: tuple[Label, ...]
     scores: Floats
     truth: Array
     weight: Floats
 
     @classmethod
-    def of(cls, y: Values, scores: Any, sample_weight: Weights = None, *, labels: Values | None = None) -> "OneVsRest":
+    def of(
+        cls, y: Values, scores: Values, sample_weight: Weights = None, *, labels: Values | None = None
+    ) -> "OneVsRest":
         """Rows with scores (n, k), one column per class; `labels` in the order of the columns, else those of y."""
         truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim != 2:

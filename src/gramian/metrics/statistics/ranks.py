@@ -1,7 +1,7 @@
 """`Ranking`: scores in order with the weights of the two classes at each, and all that follows from their order."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Ranking(Statistic):
     0.875
     """
 
-    positive: Any
+    positive: Label
     scores: Floats
     hits: Floats
     others: Floats
@@ -86,7 +86,7 @@ class Ranking(Statistic):
     def of(
         cls,
         y: Values,
-        scores: Any,
+        scores: Values,
         sample_weight: Weights = None,
         *,
         positive: Label | None = None,

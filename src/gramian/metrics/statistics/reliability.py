@@ -1,11 +1,11 @@
 """Reliability of probabilities, read from their ranking."""
 
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian._core.validation import is_integer
 from gramian.metrics.classes import totals
 from gramian.metrics.statistics.intervals import share, wilson
 from gramian.metrics.statistics.quantiles import quantiles
@@ -30,11 +30,11 @@ class Calibration(NamedTuple):
 
 
 def calibrated(
-    ranking: Ranking, *, bins: Any = 10, strategy: Any = "uniform", interval: float | None = None
+    ranking: Ranking, *, bins: int = 10, strategy: str = "uniform", interval: float | None = None
 ) -> Calibration:
     """The calibration of a ranking by probabilities."""
     ranking._refuse_nothing()
-    if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
+    if not is_integer(bins) or bins < 1:
         raise ValueError(f"bins is {bins!r}; it must be a whole number of at least 1.")
     if strategy not in STRATEGIES:
         raise ValueError(f'strategy is {strategy!r}; it must be "uniform" or "quantile".')

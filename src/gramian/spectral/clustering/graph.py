@@ -1,7 +1,6 @@
 """Affinities between points as a graph: of a kernel, given, or of nearest neighbours; its degrees, parts and cuts."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +28,7 @@ class Graph:
     array([2., 2.])
     """
 
-    K: Any
+    K: Matrix
     weight: Floats
 
     @property
@@ -83,7 +82,7 @@ class Graph:
         return float(np.divide(lost, size, out=np.zeros_like(lost), where=size > 0).sum())
 
 
-def of_matrix(K: Any, weight: Floats, *, symmetric: bool = False) -> Graph:
+def of_matrix(K: Matrix, weight: Floats, *, symmetric: bool = False) -> Graph:
     """A graph of affinities that are there; refuses those that are negative, or not symmetric unless that is known."""
     values = K.data if sp.issparse(K) else K
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
@@ -119,7 +118,7 @@ def of_neighbors(X: Matrix, count: int) -> Graph:
     return Graph((A + A.T).tocsr(), np.ones(n))
 
 
-def nearest(X: Matrix, Q: Any, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:
+def nearest(X: Matrix, Q: Matrix, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:
     """Distances and numbers (m, count) of the rows of X that are nearest to those of Q, growing."""
     unit = power_of_two(
         max(float(np.abs(each.data if sp.issparse(each) else each).max(initial=0.0)) for each in (X, Q))
@@ -139,7 +138,7 @@ def nearest(X: Matrix, Q: Any, count: int, metric: str = "euclidean") -> tuple[F
     return distance, index
 
 
-def affinity_kernel(kernel_or_name: Any, X: Matrix, weight: Floats | None = None) -> Kernel:
+def affinity_kernel(kernel_or_name: str | Kernel, X: Matrix, weight: Floats | None = None) -> Kernel:
     """The kernel of an affinity; one by name has the median distance to the tenth neighbour as its length scale.
 
     Neighbours are distinct rows, and the median is over the weights: repeated rows do what a weight does.

@@ -109,7 +109,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
 
     n_clusters: int | str = 8
     _: KW_ONLY
-    kernel: Any = "rbf"
+    kernel: str | Kernel = "rbf"
     neighbors: int | None = None
     cut: str = "normalized"
     assign: str = "kmeans"
@@ -127,7 +127,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
     cut_value_: float = field(init=False)
     bound_: float = field(init=False)
     objective_: float = field(init=False)
-    affinity_: Any = field(init=False)
+    affinity_: Matrix = field(init=False)
     kernel_: Kernel = field(init=False)
     certificate_: Certificate = field(init=False)
     solver_: SolverInfo = field(init=False)
@@ -420,9 +420,9 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         """Rows in each cluster, and facts of the cut."""
         check_is_fitted(self)
         rows = np.bincount(self.labels_, minlength=self.n_clusters_)
-        table: dict[str, Any] = {"cluster": np.arange(self.n_clusters_), "rows": rows}
+        table: dict[str, object] = {"cluster": np.arange(self.n_clusters_), "rows": rows}
         graph = repr(self.kernel_) if self.neighbors is None else f"{self.neighbors} neighbours"
-        facts: dict[str, Any] = {"affinity": graph, f"{self.cut}_cut": self.cut_value_, "bound": self.bound_}
+        facts: dict[str, object] = {"affinity": graph, f"{self.cut}_cut": self.cut_value_, "bound": self.bound_}
         return Summary(type(self).__name__, table, facts, [str(self.certificate_)])
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,7 +1,5 @@
 """The base of embeddings: reading of rows, output columns and summary."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -9,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
-from gramian._core.types import Floats, Table, Tags, Values, Weights
+from gramian._core.types import Floats, Matrix, Table, Tags, Values, Weights
 from gramian.features.base import read
 from gramian.rows import Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -23,7 +21,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
     certificate_: Certificate
     solver_: SolverInfo
 
-    def _read(self, X: Table, *, fitting: bool, sample_weight: Weights = None) -> tuple[Any, Floats | None]:
+    def _read(self, X: Table, *, fitting: bool, sample_weight: Weights = None) -> tuple[Matrix, Floats | None]:
         """Rows as a float64 array or CSR matrix, all finite, and their weights."""
         rows: Rows = read(self, X, fitting=fitting, sample_weight=sample_weight)
         block = rows.collect()
@@ -45,11 +43,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, Base
         check_is_fitted(self)
         size = float(np.abs(self.embedding_).max(initial=0.0)) or 1.0
         spread = (self.embedding_ / size).std(axis=0) * size
-        columns: dict[str, Any] = {"name": np.array([f"axis {j}" for j in range(len(spread))]), "spread": spread}
+        columns: dict[str, object] = {"name": np.array([f"axis {j}" for j in range(len(spread))]), "spread": spread}
         facts = {"n": len(self.embedding_), **self._facts()}
         return Summary(type(self).__name__, columns, facts, [str(self.certificate_)])
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, object]:
         return {}
 
     @property

@@ -1,7 +1,6 @@
 """`LLE`: locally linear embedding (Roweis and Saul 2000)."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
-from gramian._core.types import Floats, Ints, Table, Values
+from gramian._core.types import Floats, Ints, Matrix, Table, Values
 from gramian._core.validation import number, whole
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -145,11 +144,11 @@ class LLE(Embedding):
                 ConvergenceWarning,
             )
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, object]:
         return {"reconstruction_error": self.reconstruction_error_, "connected_components": self.n_parts_}
 
 
-def _reconstruction_weights(points: Any, rows: Any, index: Ints, regularization: float) -> Floats:
+def _reconstruction_weights(points: Matrix, rows: Matrix, index: Ints, regularization: float) -> Floats:
     """Weights (m, k), with sum 1, that reconstruct each point from its neighbours rows[index]."""
     m, k = index.shape
     panel = max(PANEL_CELLS // (k * rows.shape[1]), 1)
@@ -174,7 +173,7 @@ def _reconstruction_weights(points: Any, rows: Any, index: Ints, regularization:
     return np.concatenate(parallel_map(part, range(0, m, panel)))
 
 
-def smallest(M: Any, r: int) -> tuple[Floats, Floats, tuple[str, str]]:
+def smallest(M: Matrix, r: int) -> tuple[Floats, Floats, tuple[str, str]]:
     """The r smallest eigenvalues of a sparse semidefinite matrix beyond that of its null vector, the constant."""
     n = M.shape[0]
     if n <= DENSE or r + 1 > n // 20:

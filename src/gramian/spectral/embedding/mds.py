@@ -13,7 +13,7 @@ from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import legacy_generator_from
-from gramian._core.types import Floats, RandomState, Table, Tags, Values, Weights
+from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Tags, Values, Weights
 from gramian._core.validation import choice, number, whole
 from gramian._core.weights import weights_or_ones
 from gramian.features.base import refuse_too_large
@@ -98,8 +98,8 @@ class MDS(Embedding):
     _: KW_ONLY
     method: str = "classical"
     dissimilarity: str = "euclidean"
-    weights: Any = None
-    init: Any = "classical"
+    weights: Weights = None
+    init: str | Values = "classical"
     n_init: int = 1
     max_iter: int = 1000
     tol: float = 1e-6
@@ -149,7 +149,7 @@ class MDS(Embedding):
         """Fit, and give the places of the rows: `embedding_`."""
         return self.fit(X, sample_weight=sample_weight).embedding_
 
-    def _fit_classical(self, values: Any, weight: Floats | None, r: int, kind: str) -> "MDS":
+    def _fit_classical(self, values: Matrix, weight: Floats | None, r: int, kind: str) -> "MDS":
         precomputed = kind == "precomputed"
         coordinates = of_distances(values, weight, r) if precomputed else of_rows(values, weight, r)
         self._coordinates = coordinates
@@ -180,7 +180,7 @@ class MDS(Embedding):
         self.history_: list[tuple[int, float, float]] = []
         return self
 
-    def _fit_smacof(self, values: Any, weight: Floats | None, r: int, steps: int, tol: float, kind: str) -> "MDS":
+    def _fit_smacof(self, values: Matrix, weight: Floats | None, r: int, steps: int, tol: float, kind: str) -> "MDS":
         from gramian.spectral.embedding.smacof import Layout, Stress, minimise, placed
 
         n = values.shape[0]
@@ -225,7 +225,7 @@ class MDS(Embedding):
             )
         return self
 
-    def _starts(self, problem: Any, weight: Floats | None, used: Any, n: int, r: int) -> list[Floats]:
+    def _starts(self, problem: Any, weight: Floats | None, used: Ints, n: int, r: int) -> list[Floats]:
         from gramian.spectral.embedding.smacof import scaled
 
         rng = legacy_generator_from(self.random_state)
@@ -242,7 +242,7 @@ class MDS(Embedding):
         starts += [rng.standard_normal((m, r)) for _ in range(count - len(starts))]
         return [scaled(problem, start) for start in starts]
 
-    def _set_stress(self, values: Any, weight: Floats | None, given: bool) -> None:
+    def _set_stress(self, values: Matrix, weight: Floats | None, given: bool) -> None:
         """In panels of rows, so that rows need no n × n numbers."""
         n = len(self.embedding_)
         unit = power_of_two(float(np.abs(values).max()))
@@ -261,7 +261,7 @@ class MDS(Embedding):
         self.stress_ = stress * unit
         self.relative_stress_ = float(np.sqrt(stress / size)) if size > 0 else 0.0
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, object]:
         return {"stress": self.stress_, "relative_stress": self.relative_stress_}
 
     def __sklearn_tags__(self) -> Tags:
@@ -271,12 +271,12 @@ class MDS(Embedding):
         return tags
 
 
-def _between(A: Any, B: Any) -> Floats:
+def _between(A: Matrix, B: Matrix) -> Floats:
     """Euclidean distances of all pairs."""
     return distances(Vectors(A), Vectors(B), np.ones(1))
 
 
-def _checked(D: Any, *, square: bool = True) -> Floats:
+def _checked(D: Matrix, *, square: bool = True) -> Floats:
     """Dissimilarities: at least 0, and of a square matrix symmetric with zeros on the diagonal."""
     if sp.issparse(D):
         raise TypeError("Sparse dissimilarities do not say whether a missing number is 0 or unknown: give an array.")
@@ -305,7 +305,7 @@ def _checked(D: Any, *, square: bool = True) -> Floats:
     return np.asarray(D)
 
 
-def _pair_weights(weights: Any, delta: Floats, used: Any, row: Floats | None) -> Floats | None:
+def _pair_weights(weights: Any, delta: Floats, used: Ints, row: Floats | None) -> Floats | None:
     """Weights of the pairs of rows that count, None where all are 1."""
     if weights is None and row is None:
         return None

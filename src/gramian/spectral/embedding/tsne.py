@@ -14,7 +14,7 @@ from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import legacy_generator_from
-from gramian._core.types import Floats, RandomState, Table, Values
+from gramian._core.types import Floats, Matrix, RandomState, Table, Values
 from gramian._core.validation import array, choice, number, whole
 from gramian.rows import single_threaded_blas, thread_count
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -98,10 +98,10 @@ class TSNE(Embedding):
     perplexity: float = 30.0
     _: KW_ONLY
     early_exaggeration: float = 12.0
-    learning_rate: Any = "auto"
+    learning_rate: float | str = "auto"
     max_iter: int = 1000
     tol: float = 1e-4
-    init: Any = "pca"
+    init: str | Values = "pca"
     engine: str = "auto"
     random_state: RandomState = None
     time: float | None = None
@@ -156,11 +156,11 @@ class TSNE(Embedding):
         # To place rows, openTSNE moves the middle of its own map to zero.
         return places - (np.asarray(self._map) - self.embedding_).mean(axis=0)
 
-    def _centred(self, values: Any) -> Any:
+    def _centred(self, values: Matrix) -> Matrix:
         values = values / self._size
         return values if sp.issparse(values) else values - self._mean
 
-    def _start(self, values: Any, n: int, r: int) -> Floats:
+    def _start(self, values: Matrix, n: int, r: int) -> Floats:
         if not isinstance(self.init, str):
             given = array("init", self.init, f"finite numbers of shape ({n}, {r})")
             if given.shape != (n, r) or not np.isfinite(given).all():
@@ -176,7 +176,7 @@ class TSNE(Embedding):
         return start
 
     def _exact(
-        self, values: Any, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
+        self, values: Matrix, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
     ) -> None:
         from gramian.spectral.embedding.tsne_descent import lay_out
 
@@ -187,7 +187,7 @@ class TSNE(Embedding):
         self._keep(descent.places, forces, descent.steps, descent.history, tol)
 
     def _sklearn(
-        self, values: Any, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
+        self, values: Matrix, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
     ) -> None:
         from sklearn.manifold import TSNE as Tree
 
@@ -201,13 +201,13 @@ class TSNE(Embedding):
         self._keep(np.asarray(places, dtype=np.float64), None, int(inner.n_iter_) + 1, [], tol, values, perplexity)
 
     def _opentsne(
-        self, values: Any, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
+        self, values: Matrix, start: Floats, perplexity: float, exaggeration: float, rate: float, steps: int, tol: float
     ) -> None:
         from gramian.spectral.embedding.tsne_descent import EARLY
 
         steps_done = [0]
 
-        def check_deadline(*_: Any) -> bool:
+        def check_deadline(*_: object) -> bool:
             steps_done[0] += EVERY
             return deadline.passed()
 
@@ -224,14 +224,14 @@ class TSNE(Embedding):
         steps = steps_done[0] if deadline.ended() else steps
         self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 
-    def _forces(self, values: Any, perplexity: float) -> Any:
+    def _forces(self, values: Matrix, perplexity: float) -> Any:
         from gramian.spectral.embedding.affinities import affinities
         from gramian.spectral.embedding.tsne_gradient import Forces
 
         return Forces.of(affinities(values, perplexity))
 
     def _keep(
-        self, places: Floats, forces: Any, steps: int, history: list[Any], tol: float, values: Any = None,
+        self, places: Floats, forces: Any, steps: int, history: list[Any], tol: float, values: Matrix = None,
         perplexity: float = 0.0,
     ) -> None:  # fmt: skip
         with single_threaded_blas():
@@ -246,7 +246,7 @@ class TSNE(Embedding):
             convex=False,
         )  # fmt: skip
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self) -> dict[str, object]:
         return {"kl": self.kl_, "steps": self.n_iter_}
 
 

@@ -1,7 +1,7 @@
 """Factor analysis: k directions in common, and a noise variance of its own in every column."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
@@ -59,7 +59,9 @@ def _corrected(freedom: float, k: int) -> float:
     return freedom / max(freedom - k, 1.0)
 
 
-def _alternate(squares: Floats, leading: Any) -> tuple[Floats, Floats, Floats]:
+def _alternate(
+    squares: Floats, leading: Callable[[Floats], tuple[Floats, Floats, Floats]]
+) -> tuple[Floats, Floats, Floats]:
     """Loadings from the leading eigenvectors in units of the noise, and the noise that they leave, in turn.
 
     A fixed number of times: near enough for simulation, not converged where a column has little noise.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg as sla
@@ -13,6 +13,7 @@ from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.spectral.null.factor_analysis import Factors, factors_of, factors_of_products
 from gramian.spectral.null.tracy_widom import tracy_widom
 from gramian.spectral.pca.principal_axes import Principal
+from gramian.statistics import Moments, Triangle
 
 if TYPE_CHECKING:
     from gramian.spectral.null.spectrum_test import SpectrumTest
@@ -30,7 +31,11 @@ ENOUGH_NORMAL, ENOUGH_PERMUTED, FAR = 5, 30, 8.0
 
 @single_threaded_blas()
 def against_independence(
-    test: "SpectrumTest", found: Principal, data: Any, seed: int, squares: Floats | None = None
+    test: "SpectrumTest",
+    found: Principal,
+    data: Rows | Moments | Triangle | None,
+    seed: int,
+    squares: Floats | None = None,
 ) -> "SpectrumTest":
     """The test with eigenvalues that independent columns of these distributions reach counted as noise.
 
@@ -50,17 +55,18 @@ def against_independence(
     count = min(test.significant, len(found.axes) + 1)  # what the axes that are known can be taken from
     if count == 0:
         return test
-    permuted = isinstance(data, Rows) and not data.weighted and data.n * data.d <= MAX_PERMUTED_CELLS
-    permuted = permuted and (found.complete or not data.is_sparse)
-    if not permuted:
+    rows = data if isinstance(data, Rows) else None
+    small = rows is not None and not rows.weighted and rows.n * rows.d <= MAX_PERMUTED_CELLS
+    permuted = rows if rows is not None and small and (found.complete or not rows.is_sparse) else None
+    if permuted is None:
         squares = column_squares(found) if squares is None else squares
-        if squares is None and isinstance(data, Rows):
-            squares = data.sum(lambda block: _block_squares(block, found))
+        if squares is None and rows is not None:
+            squares = rows.sum(lambda block: _block_squares(block, found))
         if squares is None:
             return test
 
-    enough = ENOUGH_PERMUTED if permuted else ENOUGH_NORMAL
-    Z = _centred(data, found) if permuted else None
+    enough = ENOUGH_NORMAL if permuted is None else ENOUGH_PERMUTED
+    Z = None if permuted is None else _centred(permuted, found)
     products = None if permuted else _products(found)
     bounds: list[float] = []  # largest eigenvalues without factors: σₖ₊₁(factors + noise) ≤ σ₁(noise)
 

@@ -239,7 +239,7 @@ def scrambled_values(rows: Rows, rng: np.random.Generator) -> Floats:
         return np.asarray(np.ldexp(values, 2 * axes.exponent))
 
 
-def scrambled(X: Matrix, rng: np.random.Generator) -> Any:
+def scrambled(X: Matrix, rng: np.random.Generator) -> Matrix:
     """The table with every column in an order of its own."""
     if not sp.issparse(X):
         return np.asarray(rng.permuted(X, axis=0))

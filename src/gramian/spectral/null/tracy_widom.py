@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gramian._core.types import Floats
+from gramian._core.types import Array, Floats
 
 NODES = 48
 END = 16.0  # the Airy function beyond is nothing beside what is before
@@ -20,7 +21,7 @@ DEGREE = 80
 TAIL_DEGREE = 24
 
 
-def tracy_widom(s: Any) -> tuple[Floats, Floats]:
+def tracy_widom(s: ArrayLike) -> tuple[Floats, Floats]:
     """F₁(s) and 1 − F₁(s), to about 12 digits of the smaller one where s > 3 and of 1 elsewhere.
 
     >>> F, rest = tracy_widom([-1.2686, 0.9793, 2.0234])
@@ -92,7 +93,7 @@ def _logarithm(s: float) -> float:
     return float(np.log1p(-np.minimum(values, 1.0 - 1e-16)).sum())
 
 
-def largest_of_noise(n: Any, p: Any) -> tuple[Any, Any]:
+def largest_of_noise(n: Array | float, p: Array | float) -> tuple[Floats, Floats]:
     """Centre and scale of the largest eigenvalue of p × p noise of unit variance, divisor n, on n degrees of freedom.
 
     Johnstone's, with Ma's half integers: (λ − centre) / scale has the Tracy–Widom law to O(n^−⅔).

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Estimator, Ints, Table, Weights
+from gramian._core.types import Estimator, Ints, Matrix, Table, Weights
 from gramian._core.validation import is_integer
 from gramian.features.base import read
 from gramian.kernels.points import vectors
@@ -32,7 +32,7 @@ class RequestedComponents:
         return self.count is None and self.share is None and not self.automatic
 
     @classmethod
-    def of(cls, value: Any) -> "RequestedComponents":
+    def of(cls, value: object) -> "RequestedComponents":
         if value is None:
             return cls()
         if isinstance(value, str) and value == "auto":
@@ -64,7 +64,7 @@ def without_target(rows: Rows) -> Rows:
     return rows
 
 
-def finite_numbers(rows: Rows) -> Any:
+def finite_numbers(rows: Rows) -> Matrix:
     """Finite numbers, as an array or CSR."""
     X = rows.collect().X
     if not np.isfinite(X.data if sp.issparse(X) else X).all():

@@ -1,6 +1,6 @@
 """Minor components: the directions in which rows vary least."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
-from gramian._core.types import Floats, Table, Tags, Values, Weights
+from gramian._core.types import Floats, Matrix, Table, Tags, Values, Weights
 from gramian._core.validation import whole
 from gramian.features.base import read
 from gramian.rows import Rows, single_threaded_blas
@@ -97,7 +97,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         self.solver_ = SolverInfo("SVD" if axes.through == "triangle" else axes.through, axes.reason)
         return self
 
-    def transform(self, X: Table) -> Any:
+    def transform(self, X: Table) -> Matrix:
         """Residual coordinates (n, k): how far each row is from satisfying each equation."""
         check_is_fitted(self)
         return coordinates(read(self, X, fitting=False), self.components_, self.mean_)
@@ -111,7 +111,7 @@ class MinorComponents(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin
         """The equations, as a table."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        columns: dict[str, Any] = {"name": np.array([*names, "= offset", "variance"], dtype=object)}
+        columns: dict[str, object] = {"name": np.array([*names, "= offset", "variance"], dtype=object)}
         for i in range(self.n_components_):
             values = [*self.components_[i], self.offsets_[i], self.variances_[i]]
             columns[f"equation {i + 1}"] = np.array(values)

@@ -13,9 +13,10 @@ from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
-from gramian._core.types import Estimator, Floats, RandomState, Table, Tags, Values, Weights
+from gramian._core.types import Estimator, Floats, Matrix, RandomState, Table, Tags, Values, Weights
 from gramian._core.validation import choice, flag, number
 from gramian.features.base import is_moments, read
+from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
 from gramian.kernels.named import kernel_of
 from gramian.rows import Rows, scan
@@ -107,8 +108,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     array([[3.53]])
     """
 
-    n_components: Any = "auto"
-    kernel: Any = None
+    n_components: int | float | str | None = "auto"
+    kernel: str | Kernel | None = None
     _: KW_ONLY
     whiten: bool = False
     criterion: str = "edge"
@@ -262,7 +263,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def transform(self, X: Table) -> Any:
+    def transform(self, X: Table) -> Matrix:
         """Coordinates (n, r) along the axes."""
         check_is_fitted(self)
         if self._axes is not None:
@@ -334,20 +335,20 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         """Components with their variances, as a table."""
         check_is_fitted(self)
         r = self.n_components_
-        columns: dict[str, Any] = {
+        columns: dict[str, object] = {
             "name": np.array([f"component {i + 1}" for i in range(r)], dtype=object),
             "variance": self.variances_,
             "share": self.variance_shares_,
             "cumulated": np.cumsum(self.variance_shares_),
         }
-        facts: dict[str, Any] = {"n": self._weight, "components": r}
+        facts: dict[str, object] = {"n": self._weight, "components": r}
         if self._axes is None:
             p_values = self.null_.p_values
             columns["p"] = np.concatenate([p_values, np.ones(r)])[:r]
             facts |= {"noise": self.null_.noise, "edge": self.null_.edge, "significant": self.null_.significant}
         return Summary(type(self).__name__, columns, facts, [self.certificate_.note] if self.certificate_.note else [])
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set parameters; those of the kernel, such as `kernel__length_scale`, make a new kernel, for it is frozen."""
         inner = {name[8:]: params.pop(name) for name in list(params) if name.startswith("kernel__")}
         super().set_params(**params)

@@ -1,7 +1,6 @@
 """The principal axes of a table: by its moments, its triangle, its dual, or products with it; and which is cheapest."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg as sla
@@ -271,7 +270,7 @@ def _inner(table: CentredRows) -> Floats:
     return K if root is None else K * root * root.T
 
 
-def principal(data: Any, count: int | None, solver: str, seed: int) -> Principal:
+def principal(data: Rows | Moments | Triangle, count: int | None, solver: str, seed: int) -> Principal:
     """The axes of rows, moments or a triangle by a named method, or the cheapest: `count` of them, None for all.
 
     Where the number of axes is not known before the spectrum is, and all of it would take too long, the first few.
