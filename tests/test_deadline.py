@@ -18,7 +18,9 @@ def parameters_of(name):
 
 ESTIMATORS = sorted(name for name in gm.__all__ if hasattr(getattr(gm, name), "get_params"))
 TIMED = [name for name in ESTIMATORS if "time" in parameters_of(name)]
-CHOOSING = [name for name in TIMED if "alphas" in parameters_of(name)]
+DIRECT = ["KNeighborsClassifier", "KNeighborsRegressor", "Ridge"]  # only a search among kernels takes long
+ITERATIVE = [name for name in TIMED if name not in DIRECT]
+CHOOSING = [name for name in ITERATIVE if "alphas" in parameters_of(name)]
 LEARNED = ("coef_", "dual_coef_", "intercept_", "centers_", "weights_", "embedding_", "labels_")
 
 
@@ -40,11 +42,11 @@ def learned(model):
     return [np.asarray(getattr(model, each)) for each in LEARNED if hasattr(model, each)]
 
 
-def fitted(model):
+def fitted(model, rows=300):
     """The model with its warnings of convergence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(*table(model))
+        model.fit(*(part[:rows] for part in table(model)))
     return model, [str(one.message) for one in caught if one.category is gm.ConvergenceWarning]
 
 
@@ -52,7 +54,7 @@ def test_every_iterative_estimator_has_it():
     assert {name for name in ESTIMATORS if "max_iter" in parameters_of(name)} <= set(TIMED)
 
 
-@pytest.mark.parametrize("name", TIMED)
+@pytest.mark.parametrize("name", ITERATIVE)
 def test_no_time_leaves_an_honest_certificate(name):
     model, said = fitted(plain(name, time=1e-9))
     assert sum("ended by time=1e-09" in one for one in said) == 1
@@ -70,7 +72,7 @@ def test_no_time_leaves_an_honest_certificate(name):
             assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("name", TIMED)
+@pytest.mark.parametrize("name", ITERATIVE)
 def test_a_fit_ends_wherever_the_time_is_over(name, monkeypatch):
     for looks in (1, 2, 5, 10, 20, 50, 200):
         monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
@@ -109,6 +111,40 @@ def test_times_that_are_none(name):
         model = plain(name, time=time)
         with pytest.raises((ValueError, TypeError), match="time is"):
             model.fit(*table(model))
+
+
+@pytest.mark.parametrize("name", [*DIRECT, "LogisticRegression", "SVC"])
+@pytest.mark.parametrize("kernel", ["auto", gm.kernels.RBF(metric="learned")], ids=["auto", "learned"])
+def test_a_search_among_kernels_ends_with_those_tried(name, kernel, monkeypatch):
+    counts = []
+    for looks in (1, 8, 10**9):
+        monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+        more = {"alphas": 3, "cv": 3} if name == "LogisticRegression" else {}
+        model, said = fitted(plain(name, kernel=kernel, time=float(looks), **more), rows=60)
+        X, _ = table(model)
+        assert np.isfinite(np.asarray(model.predict(X[:5]))).all()
+        ended = "Ended by time=" in model.certificate_.note
+        assert ended == any("ended by time=" in one for one in said) == (looks < 10**9)
+        if kernel == "auto" and ended:
+            assert f"The choice of the kernel ended with {len(model.kernel_losses_)} tried." in model.certificate_.note
+        counts.append(len(model.kernel_losses_))
+    assert 1 <= counts[0] <= counts[1] <= counts[2]
+    assert counts[0] < counts[2]
+
+
+def test_a_search_among_subsets_ends_with_the_best_so_far(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 24))
+    X[:, 12:] = X[:, :12] + 0.3 * rng.standard_normal((60, 12))
+    y = X.sum(axis=1) + 10.0 * rng.standard_normal(60)
+    whole = gm.selection.BestSubset(12).fit(X, y)
+    monkeypatch.setattr(deadline, "monotonic", itertools.count().__next__)
+    with pytest.warns(gm.ConvergenceWarning, match="ended by time"):
+        some = gm.selection.BestSubset(12, time=1.0).fit(X, y)
+    assert whole.certificate_.holds
+    assert not some.certificate_.holds
+    assert (some.path_.supports.sum(axis=1) == np.arange(13)).all()
+    assert (some.path_.rss >= whole.path_.rss * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("name", ["Perceptron", "SVC"])

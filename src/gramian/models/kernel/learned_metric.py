@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from gramian._core import deadline
 from gramian._core.types import Floats, Ints
 from gramian.kernels.points import Vectors, vectors
 from gramian.kernels.vectors.stationary import Mahalanobis
@@ -90,6 +91,8 @@ def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) ->
         kernel = replace(kernel, length_scale=1.0)  # type: ignore[type-var]  # the metric has the scale
     splits = _splits(model, len(points), used)
     losses = parallel_map(lambda split: _losses(kernel, rows, Y, weight, *split), splits)
+    shortest = min(map(len, losses), default=0)  # a deadline may have ended some of them
+    losses = [each[:shortest] for each in losses]
     mean = np.mean(losses, axis=0) if losses else np.zeros(1)
     taken = int(mean.argmin())
     final = rounds(kernel, rows, Y, weight, taken)[-1].kernel
@@ -100,12 +103,17 @@ def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) ->
 
 
 def rounds(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[Fit]:
-    """Fits with the metric of 0, 1, …, `count` rounds; the first one divides columns by their standard deviation."""
+    """Fits with the metric of 0, 1, …, `count` rounds, or fewer where a deadline ends them.
+
+    The first metric divides columns by their standard deviation.
+    """
     unit = spread(points.X, weight)
     unit[unit == 0] = 1.0
     M, scales = np.diag(1.0 / unit**2), SCALES
     found: list[Fit] = []
     for _ in range(count + 1):
+        if found and deadline.passed():
+            break
         M = _of_size(M, points.X, weight, float(kernel.scale[0]))
         found.append(_fitted(kernel, M, points, Y, weight, scales))
         scales = NEAR * found[-1].scale

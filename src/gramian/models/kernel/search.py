@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from gramian._core import deadline
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import point_weights
@@ -35,7 +36,8 @@ def searched(kernel: Any) -> bool:
 def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict[str, float]]:
     """The kernel whose validation loss is smallest, and the losses of all that were tried, by their text.
 
-    Scales around the median distance first, then two finer ones about the best.
+    Scales around the median distance first, then two finer ones about the best. A deadline ends the search with the
+    kernels whose losses are known by then.
     """
     families: list[Kernel] = [model.kernel]
     if isinstance(model.kernel, str):
@@ -44,10 +46,12 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
     weight = point_weights(X, sample_weight)
     finer: list[Kernel] = []
 
-    def judge(kernel: Kernel) -> float:
-        if kernel not in losses:
-            losses[kernel] = float(model._kernel_loss(kernel, X, y, sample_weight))
-        return losses[kernel]
+    def judge(kernel: Kernel) -> None:
+        if kernel in losses or (losses and deadline.passed()):
+            return
+        loss = float(model._kernel_loss(kernel, X, y, sample_weight))
+        if not (losses and deadline.passed()):  # else it may be that of a fit that was cut short
+            losses[kernel] = loss
 
     for family in families:
         if not _open(family):
@@ -57,12 +61,17 @@ def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict
         scales = {factor: _scaled(family, middle, factor) for factor in FACTORS}
         for kernel in scales.values():
             judge(kernel)
+        if deadline.ended():
+            break
         coarse = model._kernel_losses({kernel: losses[kernel] for kernel in scales.values()}, [])
         best = min(scales, key=lambda factor: coarse[scales[factor]])
         finer += [_scaled(family, middle, factor) for factor in (best / FINER, best * FINER)]
         for kernel in finer[-2:]:
             judge(kernel)
-    losses = model._kernel_losses(losses, finer)
+    if deadline.ended():
+        deadline.note(f"The choice of the kernel ended with {len(losses)} tried.")
+    else:
+        losses = model._kernel_losses(losses, finer)
     found = min(losses, key=lambda kernel: losses[kernel])
     return found, {repr(kernel): loss for kernel, loss in losses.items()}
 

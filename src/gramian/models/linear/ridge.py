@@ -7,6 +7,7 @@ import numpy as np
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernelised import Kernelised
@@ -53,6 +54,9 @@ class Ridge(Kernelised, InferentialModel):
         None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
     rank : int, optional
         Rows that stand for all in an approximation of the kernel matrix; None is exact.
+    time : float, optional
+        Seconds after which the choice of a kernel ends with those tried by then, and a solver object at the
+        best so far, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -92,8 +96,10 @@ class Ridge(Kernelised, InferentialModel):
     solver: Any = "auto"
     kernel: Any = None
     rank: int | None = None
+    time: float | None = None
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
         if hasattr(self, "_machine"):

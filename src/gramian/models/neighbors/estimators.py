@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.time_limit import timed
 from gramian._core.numerics.float_range import SAFE_EXPONENT
 from gramian._core.types import Floats
 from gramian.models.base.classifier import ClassifyingModel
@@ -52,6 +53,8 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
         cost[true, decided]: `predict` gives the class of least expected cost.
     kernel : None, str or Kernel
         Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
+    time : float, optional
+        Seconds after which the choice of a kernel ends with those tried by then, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -99,11 +102,13 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     class_weight: Any = None
     cost: Any = None
     kernel: Any = None
+    time: float | None = None
 
     def _needs_distances(self) -> bool:
         return True
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsClassifier":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
         given = self._check()
@@ -156,6 +161,8 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
         The smallest mean validation loss, or the largest k within one standard error of it.
     kernel : None, str or Kernel
         Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
+    time : float, optional
+        Seconds after which the choice of a kernel ends with those tried by then, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -181,11 +188,13 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
     cv: Any = "loo"
     rule: str = "best"
     kernel: Any = None
+    time: float | None = None
 
     def _needs_distances(self) -> bool:
         return True
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsRegressor":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
         given = self._check()

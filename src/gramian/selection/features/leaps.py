@@ -9,9 +9,11 @@ dearest first: large branches come with high bounds, and the first descent is ba
 
 import numpy as np
 
+from gramian._core import deadline
 from gramian._core.numerics.compiled import interpreted, njit
 from gramian._core.types import Floats, Ints
 
+NODES = 20_000  # visited between two looks at the clock
 FEW_COLUMNS = 6  # whose subsets are so few that nothing is compiled for them
 ORDERED = 10  # nodes with as many free columns are ordered anew; below, it costs more than it saves
 SLACK = 1.0 - 1e-12  # improvements below are rounding
@@ -127,7 +129,8 @@ def best_subsets(R: Floats, target: Floats, rest: float, most: int) -> tuple[Flo
     """Smallest residual sum of squares of every size up to `most`, and its columns as bits.
 
     R (d, d) is upper triangular with a diagonal that is not zero, `target` its right-hand side, and `rest` the residual
-    with all columns.
+    with all columns. A deadline ends the search at the best found by then: of every size one subset is known from the
+    first descent, backward elimination.
 
     >>> best_subsets(np.eye(2), np.array([1.0, 2.0]), 0.5, 2)
     (array([5.5, 1.5, 0.5]), array([0, 2, 3]))
@@ -145,7 +148,9 @@ def best_subsets(R: Floats, target: Floats, rest: float, most: int) -> tuple[Flo
     facts = np.zeros((4, d + 1), dtype=np.int64)
     facts[0, 0] = d
     search = interpreted(_search) if d <= FEW_COLUMNS else _search
-    search(U, Y, columns, costs, residual, facts, best, sets, most)
+    level, new = 0, True
+    while level >= 0 and not (level > 0 and deadline.passed()):
+        level, new = search(U, Y, columns, costs, residual, facts, best, sets, most, level, new)
     return best[: most + 1], sets[: most + 1]
 
 
@@ -160,12 +165,18 @@ def _search(
     best: Floats,
     sets: Ints,
     most: int,
-) -> None:
-    """Walk the tree depth first; every array has one entry per level, and the last of U and Y are room."""
+    level: int,
+    new: bool,
+) -> tuple[int, bool]:
+    """Walk the tree depth first from a level, over some nodes; the level to go on from, below 0 at the end.
+
+    Every array has one entry per level, and the last of U and Y are room.
+    """
     free, settled, bits, child = facts[0], facts[1], facts[2], facts[3]
     V, carry = U[-1], Y[-1]
-    level, new = 0, True
-    while level >= 0:
+    nodes = 0
+    while level >= 0 and nodes < NODES:
+        nodes += 1
         m, q, ids = free[level], settled[level], columns[level]
         if new:
             if m >= ORDERED:
@@ -206,3 +217,4 @@ def _search(
         for i in range(j + 1, m):
             columns[level, i - j - 1] = ids[i]
         new = True
+    return level, new

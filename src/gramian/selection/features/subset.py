@@ -1,6 +1,6 @@
 """Best subset of features for least squares, exactly."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import comb
 from typing import Any, Self
 
@@ -10,8 +10,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.time_limit import timed
 from gramian._core.types import Bools, Floats, Ints
 from gramian._core.validation import flag
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
@@ -73,6 +75,9 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         The folds, for "auto".
     fit_intercept : bool
         Whether to fit b.
+    time : float, optional
+        Seconds after which the search ends with the best subsets found so far, with a `ConvergenceWarning` and a
+        certificate that does not hold.
 
     Attributes
     ----------
@@ -112,6 +117,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     _: KW_ONLY
     cv: Any = 5
     fit_intercept: bool = True
+    time: float | None = None
 
     support_: Bools = field(init=False)
     coef_: Floats = field(init=False)
@@ -123,6 +129,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
     n_features_in_: int = field(init=False)
 
     @single_threaded_blas()
+    @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Find the subset, and fit least squares on it.
 
@@ -155,6 +162,8 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         self.coef_[columns] = solution.coef[:, 0]
         self.intercept_ = float(solution.intercept[0])
         self.certificate_ = confirmed(solution.certificate, self.coef_, self.intercept_)
+        if deadline.ended():  # not every subset was visited
+            self.certificate_ = replace(self.certificate_, holds=False)
         self.solver_ = solution.solver
         return self
 

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from gramian._core import validation
+from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.time_limit import timed
 from gramian._core.numerics.small_tables import is_small
 from gramian._core.types import Floats, Ints, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
@@ -48,6 +49,8 @@ class Divisive(ClusterTree):
         Splits above this height are made, instead of a number of clusters.
     max_leaves : int, optional
         Clusters at which splitting ends; by default no two rows that differ are left together, up to 4096 leaves.
+    time : float, optional
+        Seconds after which no further split is made, with a `ConvergenceWarning` and a certificate that does not hold.
 
     Attributes
     ----------
@@ -81,11 +84,13 @@ class Divisive(ClusterTree):
     split: str = "kmeans"
     height: float | None = None
     max_leaves: int | None = None
+    time: float | None = None
 
     centers_: Floats = field(init=False)
     structures_: list[Point] = field(init=False)
     history_: list[tuple[int, float, float]] = field(init=False)
 
+    @timed
     def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "Divisive":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k, height, auto = self._cut_parameters()
@@ -114,7 +119,9 @@ class Divisive(ClusterTree):
         elif height is not None:
             k = n_clusters_at(self.heights_, height)
         assert k is not None
-        if k > m:
+        if deadline.ended():
+            deadline.note(f"The tree has {m} leaves.")
+        elif k > m:
             warn_user(
                 f"n_clusters is {k}, and only {m} of the {n} rows are distinct: there are {m} clusters.",
                 ConvergenceWarning,
@@ -142,7 +149,7 @@ class Divisive(ClusterTree):
         consider(all_rows, -1, 0)
         splits: list[tuple[Floats, float, float, int]] = []
         children: list[list[int]] = []
-        while len(queue) < max_leaves and queue[0][0] < 0:
+        while len(queue) < max_leaves and queue[0][0] < 0 and not (splits and deadline.passed()):
             decrease, _, index, parent, side, (normal, threshold, low, high) = heapq.heappop(queue)
             number = len(splits)
             splits.append((normal, threshold, -decrease, len(index)))
@@ -186,7 +193,13 @@ class Divisive(ClusterTree):
         start, remaining = float(self._remaining[0]), float(self._remaining[self.n_clusters_ - 1])
         value = abs(objective - remaining) / start if start > 0 else 0.0
         self.certificate_ = SplitCertificate(
-            "error of the objective", value, TOLERANCE, value <= TOLERANCE, None, None, f"{self.split} splits"
+            "error of the objective",
+            value,
+            TOLERANCE,
+            value <= TOLERANCE and not deadline.ended(),
+            None,
+            None,
+            f"{self.split} splits",
         )
         how = "2-means from" if self.split == "kmeans" else "the best cut orthogonal to"
         self.solver_ = SolverInfo(
@@ -237,11 +250,12 @@ class SplitCertificate(Certificate):
     """The error of the objective after the decreases of the splits, against that of the labels."""
 
     def __str__(self) -> str:
-        verdict = "within" if self.holds else "beyond"
-        return (
+        verdict = "within" if self.value <= self.tolerance else "beyond"
+        text = (
             f"{self.kind} {self.value:.3g} (relative to one cluster) is {verdict} {self.tolerance:.3g}, computed again "
             f"from the labels, after {self.through}"
         )
+        return f"{text}. {self.note}" if self.note else text
 
 
 def _loops(X: Floats) -> Any:
