@@ -27,10 +27,10 @@ def number(name: str, value: object, *, low: float, high: float = np.inf, open_l
     allowed = f"a number {'above' if open_low else 'of at least'} {low:g}{end}"
     if not is_number(value):
         raise TypeError(f"{name} is {value!r}; it must be {allowed}.")
-    found = float(value)
-    if not np.isfinite(found) or found > high or found < low or (open_low and found == low):
+    result = float(value)
+    if not np.isfinite(result) or result > high or result < low or (open_low and result == low):
         raise ValueError(f"{name} is {value!r}; it must be {allowed}.")
-    return found
+    return result
 
 
 def whole(name: str, value: object, *, low: int) -> int:
@@ -102,10 +102,10 @@ def factors(name: str, value: object, d: int) -> Floats | None:
     """One penalty factor of at least 0 per feature."""
     if value is None:
         return None
-    found = array(name, value, f"one number per feature, shape ({d},)")
-    if found.shape != (d,):
-        raise ValueError(f"{name} has shape {found.shape}; it needs one number per feature, shape ({d},).")
-    if not np.isfinite(found).all() or (found < 0).any():
-        j = int((~(np.isfinite(found) & (found >= 0))).argmax())
-        raise ValueError(f"{name}[{j}] is {found[j]}; penalty factors must be numbers of at least 0.")
-    return found
+    values = array(name, value, f"one number per feature, shape ({d},)")
+    if values.shape != (d,):
+        raise ValueError(f"{name} has shape {values.shape}; it needs one number per feature, shape ({d},).")
+    if not np.isfinite(values).all() or (values < 0).any():
+        j = int((~(np.isfinite(values) & (values >= 0))).argmax())
+        raise ValueError(f"{name}[{j}] is {values[j]}; penalty factors must be numbers of at least 0.")
+    return values

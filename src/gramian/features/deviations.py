@@ -87,10 +87,10 @@ def _about_a_row(X: Matrix, share: Floats) -> Sums:
         np.subtract(X, shift, out=Z)
         offset = share @ Z
         Z -= offset
-        rest = share @ Z
+        sums = share @ Z
         np.multiply(Z, Z, out=Z)
-        variance = share @ Z - rest * rest
-        return *two_sum(shift, offset + rest), np.sqrt(np.maximum(variance, 0.0))
+        variance = share @ Z - sums * sums
+        return *two_sum(shift, offset + sums), np.sqrt(np.maximum(variance, 0.0))
 
 
 def _of_sparse(X: Matrix, share: Floats) -> tuple[Floats, Floats, Floats, Bools]:

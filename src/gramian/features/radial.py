@@ -73,8 +73,8 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.centers_ = self._choose_centers(rows)
         if isinstance(self.length_scale, str):
             m = len(self.centers_)
-            some = np.linspace(0, m - 1, min(m, MEDIAN_CENTERS)).astype(np.int64)
-            self.length_scale_ = median_distance(self.centers_[some])
+            sampled = np.linspace(0, m - 1, min(m, MEDIAN_CENTERS)).astype(np.int64)
+            self.length_scale_ = median_distance(self.centers_[sampled])
         else:
             self.length_scale_ = float(self.length_scale)
         return self
@@ -89,8 +89,8 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         def write(block: Block, part: Array) -> None:
             for start in range(0, len(block), step):
-                some = exponents(dense(block.X[start : start + step]))
-                part[start : start + step] = np.exp(np.negative(some, out=some), out=some)
+                values = exponents(dense(block.X[start : start + step]))
+                part[start : start + step] = np.exp(np.negative(values, out=values), out=values)
 
         return fill(rows, m, write, "Give centers= a smaller number.")
 
@@ -112,17 +112,17 @@ class RadialBasisFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise ValueError(f'length_scale is {h!r}; it must be "auto" or a positive number.')
 
     def _choose_centers(self, rows: Rows) -> Floats:
-        wanted = self.centers
-        if isinstance(wanted, str) and wanted == "data":
+        choice = self.centers
+        if isinstance(choice, str) and choice == "data":
             refuse_too_large(rows.n * rows.d * 8, f"{rows.n} centres of {rows.d} features", "Give centers= a number.")
             return _distinct(dense(rows.collect().X))
-        if is_integer(wanted):
-            if not 1 <= wanted <= rows.n:
-                raise ValueError(f"centers is {wanted}, and X has {rows.n} rows; give a number between 1 and {rows.n}.")
-            return _drawn(rows, int(wanted), self.random_state)
-        if isinstance(wanted, str) or np.ndim(wanted) != 2:
-            raise ValueError(f'centers is {wanted!r}; it must be "data", a number, or an array (m, {rows.d}).')
-        centers = dense(scan(wanted).collect().X)
+        if is_integer(choice):
+            if not 1 <= choice <= rows.n:
+                raise ValueError(f"centers is {choice}, and X has {rows.n} rows; give a number between 1 and {rows.n}.")
+            return _drawn(rows, int(choice), self.random_state)
+        if isinstance(choice, str) or np.ndim(choice) != 2:
+            raise ValueError(f'centers is {choice!r}; it must be "data", a number, or an array (m, {rows.d}).')
+        centers = dense(scan(choice).collect().X)
         if centers.shape[1] != rows.d:
             raise ValueError(f"centers has {centers.shape[1]} columns, and X has {rows.d}; they must agree.")
         bad = ~np.isfinite(centers).all(axis=1)

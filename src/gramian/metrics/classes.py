@@ -54,11 +54,11 @@ def totals(place: Array, weight: Floats, count: int) -> Floats:
     return np.bincount(place, weight, count).astype(np.float64, copy=False)
 
 
-def columns_for(truth: Array, given: Array | None, count: int, name: str) -> Array:
+def columns_for(truth: Array, labels: Array | None, count: int, name: str) -> Array:
     """The class of each of the `count` columns of scores."""
-    classes = np.unique(truth) if given is None else given
+    classes = np.unique(truth) if labels is None else labels
     if len(classes) != count:
-        whose = "y has" if given is None else "labels has"
+        whose = "y has" if labels is None else "labels has"
         raise ValueError(
             f"{name} has {count} columns and {whose} {len(classes)} classes ({shown(classes)}): give labels=, the "
             "class of each column in order."
@@ -66,21 +66,21 @@ def columns_for(truth: Array, given: Array | None, count: int, name: str) -> Arr
     return classes
 
 
-def positive_for(truth: Array, positive: Label | None, given: Array | None, several: bool = False) -> Any:
+def positive_for(truth: Array, positive: Label | None, labels: Array | None, several: bool = False) -> Any:
     """The class that scores of one column are for; None where there are no rows to tell.
 
     `several`: whether y may have more than two classes, as long as `positive` says which one is meant.
     """
     seen = np.unique(truth)
-    if given is not None:
-        if len(given) != 2:
+    if labels is not None:
+        if len(labels) != 2:
             raise ValueError(
-                f"labels has {len(given)} classes, and scores of one column are for two: give one column per class."
+                f"labels has {len(labels)} classes, and scores of one column are for two: give one column per class."
             )
-        codes(seen, given, "y")
-        chosen = given[1:].tolist()[0] if positive is None else like(positive, given)
-        if chosen not in given.tolist():
-            raise ValueError(f"positive={positive!r} is not among labels={given.tolist()}.")
+        codes(seen, labels, "y")
+        chosen = labels[1:].tolist()[0] if positive is None else like(positive, labels)
+        if chosen not in labels.tolist():
+            raise ValueError(f"positive={positive!r} is not among labels={labels.tolist()}.")
         return chosen
     if positive is not None:
         positive = like(positive, seen)

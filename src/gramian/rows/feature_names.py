@@ -39,9 +39,9 @@ def new_rows(model: Estimator, X: Matrix) -> Rows:
                 f"X has {X.d} features, but {type(model).__name__} is expecting {model.n_features_in_} features "
                 "as input."
             )
-        known = getattr(model, "feature_names_in_", None)
-        if known is not None and X.names is not None and X.names != tuple(known):
-            wrong = next((a, b) for a, b in zip(X.names, known, strict=True) if a != b)
+        fitted_names = getattr(model, "feature_names_in_", None)
+        if fitted_names is not None and X.names is not None and X.names != tuple(fitted_names):
+            wrong = next((a, b) for a, b in zip(X.names, fitted_names, strict=True) if a != b)
             raise ValueError(
                 f"The feature names should match those of the fit, in order: found {wrong[0]!r} where {wrong[1]!r} was."
             )

@@ -34,29 +34,29 @@ def no_numbers(source: Any, error: Exception) -> Exception:
         return early
     if not _converts(source):
         return _ragged(source) or error
-    given = source if hasattr(source, "dtype") else _objects(source)
-    if given.dtype.names is not None:
+    array = source if hasattr(source, "dtype") else _objects(source)
+    if array.dtype.names is not None:
         return ValueError(
-            f"X is an array of records with the fields {', '.join(map(repr, given.dtype.names))}: give "
+            f"X is an array of records with the fields {', '.join(map(repr, array.dtype.names))}: give "
             "pandas.DataFrame(X), or its columns as numpy.column_stack."
         )
-    if given.dtype.kind == "c":
+    if array.dtype.kind == "c":
         return ValueError(
             "Complex data not supported: X holds complex numbers. Give their real and imaginary parts as columns, "
             "numpy.hstack([X.real, X.imag]), or their absolute values."
         )
-    if given.ndim == 1:
+    if array.ndim == 1:
         return ValueError(
-            f"Expected 2D array, got 1D array instead: X has shape {given.shape}. Reshape your data: X.reshape(-1, 1) "
+            f"Expected 2D array, got 1D array instead: X has shape {array.shape}. Reshape your data: X.reshape(-1, 1) "
             "if it is one column, X.reshape(1, -1) if it is one row."
         )
-    if given.ndim > 2:
+    if array.ndim > 2:
         return ValueError(
-            f"Found array with dim {given.ndim}, while dim <= 2 is required: X has shape {given.shape}. Give "
+            f"Found array with dim {array.ndim}, while dim <= 2 is required: X has shape {array.shape}. Give "
             "X.reshape(len(X), -1) if each row is an array of its own."
         )
-    if given.ndim == 2 and given.dtype.kind in "OUS":
-        return _cell(given) or error
+    if array.ndim == 2 and array.dtype.kind in "OUS":
+        return _cell(array) or error
     return error
 
 
@@ -112,9 +112,9 @@ def _ragged(source: Any) -> Exception | None:
     )
 
 
-def _cell(given: Array) -> Exception | None:
+def _cell(cells: Array) -> Exception | None:
     """The first cell that is no number."""
-    for (row, column), value in np.ndenumerate(given):
+    for (row, column), value in np.ndenumerate(cells):
         try:
             float(value)
         except OverflowError:

@@ -65,12 +65,12 @@ def scan(
                 raise ValueError("Give either sample_weight or weight=, not both.")
             sample_weight = frame[weight]
         used = {*target_columns, weight}
-        kept = [
+        features = [
             (name, column) for name, column in zip(frame.columns, frame.iter_columns(), strict=True) if name not in used
         ]
-        X: Matrix | list[Array] = [_column(column, name) for name, column in kept]
+        X: Matrix | list[Array] = [_column(column, name) for name, column in features]
         # Columns without text names have none, as scikit-learn sees it.
-        names = tuple(name for name, _ in kept) if all(isinstance(name, str) for name, _ in kept) else None
+        names = tuple(name for name, _ in features) if all(isinstance(name, str) for name, _ in features) else None
         if not X:
             raise ValueError("The table has no feature columns: at least 1 is required.")
         if len(X[0]) == 0:
@@ -102,10 +102,10 @@ def _frame(source: Table) -> "nw.DataFrame[Any] | None":
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _refuse_unknown(wanted: list[str], columns: list[str]) -> None:
+def _refuse_unknown(names: list[str], columns: list[str]) -> None:
     import difflib
 
-    for name in wanted:
+    for name in names:
         if name not in columns:
             matches = difflib.get_close_matches(name, columns, n=1)
             hint = (
@@ -188,14 +188,14 @@ def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool, Array
         y = np.column_stack([_target_column(column, column.name) for column in native.iter_columns()])
     elif isinstance(y, list | tuple) and any(isinstance(value, str) for value in y):
         y = np.array(y, dtype=object)  # as they are: NumPy would write a missing number as a word
-    given = np.asarray(y.toarray() if sp.issparse(y) else y)
-    if given.dtype.kind == "c":
+    array = np.asarray(y.toarray() if sp.issparse(y) else y)
+    if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers.")
-    if given.ndim not in (1, 2):
-        raise ValueError(f"y should be a 1d array, or 2d with one column per target; got shape {given.shape}.")
-    check_consistent_length(np.empty(n), given)
-    values, labels = _numbers(given, n)
-    one = given.ndim == 1
+    if array.ndim not in (1, 2):
+        raise ValueError(f"y should be a 1d array, or 2d with one column per target; got shape {array.shape}.")
+    check_consistent_length(np.empty(n), array)
+    values, labels = _numbers(array, n)
+    one = array.ndim == 1
     values = np.asarray(values.reshape(n, -1), dtype=np.float64)
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
@@ -206,7 +206,7 @@ def _targets(y: Any, n: int) -> tuple[Array | None, tuple[str, ...], bool, Array
         )
     names = names or tuple(f"y{j}" if values.shape[1] > 1 else "y" for j in range(values.shape[1]))
     whole = np.int64 if (values == np.round(values)).all() else np.float64
-    return values, names, one, labels, given.dtype if given.dtype.kind in "fiu" else whole
+    return values, names, one, labels, array.dtype if array.dtype.kind in "fiu" else whole
 
 
 def _target_column(series: Any, name: str) -> Array:
@@ -222,22 +222,22 @@ def _is_missing(value: object) -> bool:
     )
 
 
-def _numbers(given: Array, n: int) -> tuple[Array, Array | None]:
+def _numbers(target: Array, n: int) -> tuple[Array, Array | None]:
     """The target as numbers: itself, or the place of each label among the labels in order."""
-    if given.dtype.kind in "fiu":
-        return given, None
-    if given.dtype.kind == "b":
-        return given.astype(np.float64), np.array([False, True])
-    flat = given.reshape(-1)
-    if given.dtype.kind == "O" and flat.size and all(isinstance(value, bool | np.bool_) for value in flat):
-        return given.astype(np.float64), np.array([False, True])
-    text = given.dtype.kind in "USmM" or any(isinstance(value, str) for value in flat)
+    if target.dtype.kind in "fiu":
+        return target, None
+    if target.dtype.kind == "b":
+        return target.astype(np.float64), np.array([False, True])
+    flat = target.reshape(-1)
+    if target.dtype.kind == "O" and flat.size and all(isinstance(value, bool | np.bool_) for value in flat):
+        return target.astype(np.float64), np.array([False, True])
+    text = target.dtype.kind in "USmM" or any(isinstance(value, str) for value in flat)
     if not text and not any(_is_missing(value) and value is not None for value in flat if not isinstance(value, float)):
         try:
-            return given.astype(np.float64), None
+            return target.astype(np.float64), None
         except (TypeError, ValueError):
             pass
-    values = given.astype(object).reshape(n, -1)
+    values = target.astype(object).reshape(n, -1)
     missing = np.array([any(_is_missing(value) for value in row) for row in values])
     if missing.any():
         raise ValueError(
@@ -245,13 +245,13 @@ def _numbers(given: Array, n: int) -> tuple[Array, Array | None]:
             f"{int(missing.argmax())}. Drop those rows."
         )
     try:
-        labels, codes = np.unique(given, return_inverse=True)
+        labels, codes = np.unique(target, return_inverse=True)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in values.reshape(-1)})
         raise ValueError(
             f"y mixes values that cannot be put in order ({', '.join(kinds)}): give labels of one kind."
         ) from None
-    return codes.reshape(given.shape).astype(np.float64), labels
+    return codes.reshape(target.shape).astype(np.float64), labels
 
 
 def _weights(weight: Weights, n: int) -> Array | None:
@@ -259,8 +259,8 @@ def _weights(weight: Weights, n: int) -> Array | None:
         return None
     native = nw.from_native(weight, pass_through=True, series_only=True)
     try:
-        given = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else weight)
-        values = None if given.dtype.kind in "cmM" else given.astype(np.float64)
+        array = np.asarray(native.to_numpy() if isinstance(native, nw.Series) else weight)
+        values = None if array.dtype.kind in "cmM" else array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         values = None
     if values is None:

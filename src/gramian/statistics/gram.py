@@ -127,10 +127,10 @@ class Moments:
         half = _under(R, cross[:d])
         cross[:d, :d] = _under(R, np.ascontiguousarray(half[:, :d].T))
         cross[:d, d:], cross[d:, :d] = half[:, d:], half[:, d:].T
-        found = self._copy()
-        found.scaled, found.exponents = 0.5 * (cross + cross.T), np.zeros_like(self.exponents)
-        found.mean_high[:d], found.mean_low[:d] = _under(R, self.mean[:d]), 0.0
-        return found
+        moments = self._copy()
+        moments.scaled, moments.exponents = 0.5 * (cross + cross.T), np.zeros_like(self.exponents)
+        moments.mean_high[:d], moments.mean_low[:d] = _under(R, self.mean[:d]), 0.0
+        return moments
 
     def __add__(self, other: "Moments") -> "Moments":
         if not isinstance(other, Moments):

@@ -35,11 +35,11 @@ class Outlying:
         """
         check_is_fitted(self)
         validation.number("share", share, low=0.0, high=1.0)
-        known, weight = self._fit_scores()
-        limit = _worst(known if weight is None else known[weight > 0], weight, share, self._score_rounding())
+        scores, weight = self._fit_scores()
+        limit = _worst(scores if weight is None else scores[weight > 0], weight, share, self._score_rounding())
         if X is not None:
-            known = self.score_samples(X)
-        return np.asarray(known <= limit)
+            scores = self.score_samples(X)
+        return np.asarray(scores <= limit)
 
 
 def _worst(scores: Floats, weight: Floats | None, share: float, rounding: float) -> float:

@@ -16,24 +16,24 @@ def timed(fit: F) -> F:
     """A method `fit` that ends at the best so far after `self.time` seconds; its certificate has a note of that."""
 
     @wraps(fit)
-    def inside(self: Any, *args: Any, **more: Any) -> Any:
-        given = getattr(self, "time", None)
-        seconds = None if given is None else validation.number("time", given, low=0.0, open_low=True)
+    def inside(self: Any, *args: Any, **options: Any) -> Any:
+        time = getattr(self, "time", None)
+        seconds = None if time is None else validation.number("time", time, low=0.0, open_low=True)
         with deadline.within(seconds) as limit:
-            found = fit(self, *args, **more)
+            result = fit(self, *args, **options)
         if seconds is not None and limit.ended:
             _say(self, seconds, limit.notes)
-        return found
+        return result
 
     return inside  # type: ignore[return-value]
 
 
 def _say(model: Estimator, seconds: float, notes: list[str]) -> None:
-    shown, told = model.certificate_, " ".join(notes)
+    certificate, note = model.certificate_, " ".join(notes)
     warn_user(
-        f"{type(model).__name__} was ended by time={seconds:g} at the best so far: {replace(shown, note=told)}"
-        f"{'' if told else '.'} To go on, raise time.",
+        f"{type(model).__name__} was ended by time={seconds:g} at the best so far: {replace(certificate, note=note)}"
+        f"{'' if note else '.'} To go on, raise time.",
         ConvergenceWarning,
     )
-    words = [shown.note, f"Ended by time={seconds:g} at the best so far.", told]
-    model.certificate_ = replace(shown, note=" ".join(filter(None, words)))
+    words = [certificate.note, f"Ended by time={seconds:g} at the best so far.", note]
+    model.certificate_ = replace(certificate, note=" ".join(filter(None, words)))

@@ -68,9 +68,9 @@ def interpreted(function: Any, **instead: Callable[..., Any]) -> Callable[..., A
     plain = FunctionType(source.__code__, {"__builtins__": __builtins__} | names, source.__name__, source.__defaults__)
 
     @wraps(source)
-    def quiet(*given: Any) -> Any:
+    def quiet(*arguments: Any) -> Any:
         with np.errstate(all="ignore"):
-            return plain(*given)
+            return plain(*arguments)
 
     return quiet
 
@@ -92,12 +92,12 @@ def compiled_later(
     used = 0.0
 
     @wraps(plain)
-    def either(*given: Any) -> Any:
+    def either(*arguments: Any) -> Any:
         nonlocal used
         if used > COMPILING or (used > LOADING and all(map(_in_cache, loops))) or all(_in_memory(f) for f in loops):
-            return compiled(*given)
-        used += seconds(*given)
-        return plain(*given)
+            return compiled(*arguments)
+        used += seconds(*arguments)
+        return plain(*arguments)
 
     return either
 

@@ -22,8 +22,8 @@ def rescaled(matrix: Floats, change: Ints) -> Floats:
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """a + b as a rounded sum and its rounding error."""
     total = a + b
-    rest = total - a
-    return total, (a - (total - rest)) + (b - rest)
+    remainder = total - a
+    return total, (a - (total - remainder)) + (b - remainder)
 
 
 def magnitude(values: Floats, exponents: Ints) -> Ints:

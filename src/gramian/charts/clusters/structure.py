@@ -31,8 +31,8 @@ def draw(
     kept, weight = kept_rows(len(values), sample_weight)
     away = answered(model.log_density if model.density else model.distance, X)
     kept = complete(values, kept, notes)
-    given = (X if isinstance(X, Rows) else scan(X)).names or [f"x{j}" for j in range(values.shape[1])]
-    view = View.of(values, labels(given, LONGEST), kept, weight, [model])
+    names = (X if isinstance(X, Rows) else scan(X)).names or [f"x{j}" for j in range(values.shape[1])]
+    view = View.of(values, labels(names, LONGEST), kept, weight, [model])
     notes += view.notes
     plane = axes(view.names, view.ends)
     layers = dots(view.places, kept, Colours([]), plane, look, notes)

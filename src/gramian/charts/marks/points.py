@@ -17,8 +17,8 @@ def sample(n: int, max_rows: int, first: Ints | None = None) -> Ints:
     first = np.arange(0) if first is None else first
     if len(first) >= max_rows:
         return np.sort(generator.choice(first, max_rows, replace=False))
-    rest = np.setdiff1d(np.arange(n), first)
-    return np.sort(np.concatenate([first, generator.choice(rest, max_rows - len(first), replace=False)]))
+    others = np.setdiff1d(np.arange(n), first)
+    return np.sort(np.concatenate([first, generator.choice(others, max_rows - len(first), replace=False)]))
 
 
 def thinned(x: Floats, y: Floats, max_points: int) -> Ints:

@@ -103,8 +103,8 @@ def draw_alone(structures: list[Structure], columns: list[str], look: Theme, not
 
 def sizes(model: Estimator) -> Floats:
     """The weight of the rows of each structure."""
-    rows = model.summary().coefficients["rows"] if has(model, "summary") else np.bincount(model.labels_)
-    return np.asarray(rows, dtype=np.float64)
+    sizes = model.summary().coefficients["rows"] if has(model, "summary") else np.bincount(model.labels_)
+    return np.asarray(sizes, dtype=np.float64)
 
 
 def _extents(structures: list[Structure], centers: Floats) -> Floats:

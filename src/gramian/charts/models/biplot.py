@@ -165,10 +165,10 @@ def _labels(
             continue
         y = np.array([tip["y"] for tip in own])
         if not lone:
-            wanted = y + [(np.sign(tip["y"]) * 4 + _offset(tip, own, size)) * size[1] for tip in own]
-            own = [own[i] for i in np.argsort(wanted, kind="stable")]
-            wanted.sort()
-            y = spread(wanted, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
+            positions = y + [(np.sign(tip["y"]) * 4 + _offset(tip, own, size)) * size[1] for tip in own]
+            own = [own[i] for i in np.argsort(positions, kind="stable")]
+            positions.sort()
+            y = spread(positions, LABEL_HEIGHT * size[1], float(window[1, 0]), float(window[1, 1]))
         records = [{"x": tip["x"], "y": float(at), "name": tip["name"]} for tip, at in zip(own, y, strict=True)]
         base = alt.Chart(rows(records)).encode(x=plane[0], y=plane[1], text="name:N")
         style = {"align": "left" if side == "right" else "right", "dx": 8 if side == "right" else -8, "fontSize": 12}

@@ -122,25 +122,25 @@ def _ends(lines: list[Record], vertical: ValueAxis, last: int) -> list[Record]:
     """Labels at the right ends of the lines, moved apart until none covers another."""
     gap = (vertical.high - vertical.low) * LABEL_HEIGHT / HEIGHT
     lines = sorted(lines, key=lambda line: float(line["values"][last]))
-    wanted = np.array([float(line["values"][last]) for line in lines])
-    places = spread(wanted, gap, vertical.low, vertical.high)
+    positions = np.array([float(line["values"][last]) for line in lines])
+    places = spread(positions, gap, vertical.low, vertical.high)
     return [
         {"label": line["label"], "colour": line["colour"], "coefficient": float(end), "place": float(place)}
-        for line, end, place in zip(lines, wanted, places, strict=True)
+        for line, end, place in zip(lines, positions, places, strict=True)
     ]
 
 
-def spread(wanted: Floats, gap: float, low: float, high: float) -> Floats:
+def spread(positions: Floats, gap: float, low: float, high: float) -> Floats:
     """Positions at least `gap` apart that are nearest to the wanted ones (ascending): isotonic least squares.
 
     >>> spread(np.array([0.0, 0.1, 5.0]), 1.0, -10.0, 10.0)
     array([-0.45,  0.55,  5.  ])
     """
-    if not len(wanted):
-        return wanted
-    shift = gap * np.arange(len(wanted))
+    if not len(positions):
+        return positions
+    shift = gap * np.arange(len(positions))
     groups: list[list[float]] = []  # sum and count of positions that are pooled
-    for value in wanted - shift:
+    for value in positions - shift:
         groups.append([float(value), 1])
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] >= groups[-1][0] / groups[-1][1]:
             total, count = groups.pop()

@@ -67,10 +67,10 @@ def coordinates(X: Table) -> Floats:
 def window(model: Estimator, points: Floats | None) -> Floats:
     """(low, high) of each feature, (2, 2): around the rows, or around the points that the model keeps."""
     vectors = support_vectors(model)
-    known = [part for part in (points, vectors) if part is not None]
-    if not known:
-        known.append(kept_points(model))
-    low, high = np.concatenate(known).min(axis=0), np.concatenate(known).max(axis=0)
+    sources = [part for part in (points, vectors) if part is not None]
+    if not sources:
+        sources.append(kept_points(model))
+    low, high = np.concatenate(sources).min(axis=0), np.concatenate(sources).max(axis=0)
     gap = (PAD if points is not None or vectors is None else SUPPORT_PAD) * (high - low)
     gap = np.where(gap > 0, gap, np.maximum(np.abs(high), 1.0) * 0.5)
     return np.column_stack([low - gap, high + gap])

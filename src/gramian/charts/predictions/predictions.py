@@ -208,12 +208,12 @@ def class_predictions(model: Estimator, X: Table, y: Values | None, sample_weigh
 
 def _class_predictions_of_folds(evaluation: Evaluation, y: Values | None, sample_weight: Weights) -> ClassPredictions:
     """The out-of-fold predictions of an evaluation of a classifier."""
-    out_of_fold, known = _out_of_fold(evaluation), np.asarray(evaluation.classes)
-    truth, classes = _coded(y, known)
+    out_of_fold, known_classes = _out_of_fold(evaluation), np.asarray(evaluation.classes)
+    truth, classes = _coded(y, known_classes)
     same_length(len(truth), out_of_fold, "the evaluation")
     tested = np.zeros(len(truth), dtype=bool)
     tested[np.concatenate([test for _, test in evaluation.splits])] = True
-    predicted = _coded(out_of_fold[tested].tolist(), known)[0]
+    predicted = _coded(out_of_fold[tested].tolist(), known_classes)[0]
     p = evaluation.probabilities
     p = None if p is None else p[tested]
     weight = None if sample_weight is None else _weights(sample_weight, len(truth))[tested]
@@ -267,8 +267,8 @@ def _weights(values: Values, n: int) -> Floats:
 
 def _coded(y: Values | None, classes: Values) -> tuple[Ints, list[str]]:
     """The index of the class of each row, and the names of the classes."""
-    values, known = one_kind(read_labels(y, "y"), read_labels(classes, "classes_"), "y", "the model")
-    return codes(values, known, "y"), labels(np.asarray(classes).tolist())
+    values, kinds = one_kind(read_labels(y, "y"), read_labels(classes, "classes_"), "y", "the model")
+    return codes(values, kinds, "y"), labels(np.asarray(classes).tolist())
 
 
 def _with_positive_weight(predictions: ClassPredictions) -> ClassPredictions:

@@ -226,13 +226,13 @@ class Confusion(Statistic):
 
     def _place(self, positive: Label | None) -> int | None:
         """The place of the positive class; None if it does not occur and only one class does."""
-        known = self.labels.tolist()
+        labels = self.labels.tolist()
         if positive is None:
-            positive = known[1] if len(known) == 2 else alone(known[0])
+            positive = labels[1] if len(labels) == 2 else alone(labels[0])
         positive = like(positive, self.labels)
-        if positive in known:
-            return known.index(positive)
-        if len(known) > 1:
+        if positive in labels:
+            return labels.index(positive)
+        if len(labels) > 1:
             raise ValueError(f"positive={positive!r} is not a class; the classes are {shown(self.labels)}.")
         return None
 

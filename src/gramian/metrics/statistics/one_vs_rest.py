@@ -55,12 +55,12 @@ class OneVsRest(Statistic):
         cls, y: Values, scores: Values, sample_weight: Weights = None, *, labels: Values | None = None
     ) -> "OneVsRest":
         """Rows with scores (n, k), one column per class; `labels` in the order of the columns, else those of y."""
-        truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
+        truth, values, weight, declared = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim != 2:
             raise ValueError("scores has one column; OneVsRest needs one per class.")
         if not len(truth):
             return cls((), values, np.zeros(0, dtype=np.int64), weight)
-        classes = columns_for(truth, known, values.shape[1], "scores")
+        classes = columns_for(truth, declared, values.shape[1], "scores")
         return cls(tuple(classes.tolist()), values, codes(truth, classes, "y"), weight)
 
     @property

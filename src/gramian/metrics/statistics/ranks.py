@@ -97,13 +97,13 @@ class Ranking(Statistic):
         `positive` is the class that the scores are for: if not given, the second of `labels`, or the larger of the two
         classes of y. Columns are of `labels`, or of the classes of y in order, and that of `positive` is taken.
         """
-        truth, values, weight, known = scored(y, scores, sample_weight, labels, "scores")
+        truth, values, weight, declared = scored(y, scores, sample_weight, labels, "scores")
         if values.ndim == 1:
-            chosen = positive_for(truth, positive, known, several=True)
+            chosen = positive_for(truth, positive, declared, several=True)
         else:
             if not len(truth):
                 return cls(positive, *np.zeros((3, 0)))
-            classes = columns_for(truth, known, values.shape[1], "scores")
+            classes = columns_for(truth, declared, values.shape[1], "scores")
             codes(truth, classes, "y")
             if positive is None and len(classes) != 2:
                 raise ValueError(f"scores has {len(classes)} columns: say with positive= which class is meant.")

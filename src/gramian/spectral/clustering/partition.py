@@ -27,12 +27,12 @@ def rounded(H: Floats, weight: Floats, lengths: Floats) -> tuple[Ints, Floats]:
     take turns until no label changes.
     """
     k = H.shape[1]
-    left = H * lengths[:, None]
+    remaining = H * lengths[:, None]
     picked = np.empty(k, dtype=np.int64)
     for c in range(k):
-        picked[c] = int((left * left).sum(axis=1).argmax())
-        direction = left[picked[c]] / max(float(np.linalg.norm(left[picked[c]])), 1e-300)
-        left -= np.outer(left @ direction, direction)
+        picked[c] = int((remaining * remaining).sum(axis=1).argmax())
+        direction = remaining[picked[c]] / max(float(np.linalg.norm(remaining[picked[c]])), 1e-300)
+        remaining -= np.outer(remaining @ direction, direction)
     R = _rotation(H[picked].T)
     labels = (H @ R).argmax(axis=1)
     for _ in range(ROUNDS):

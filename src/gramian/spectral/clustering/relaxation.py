@@ -58,8 +58,8 @@ class Relaxation:
         U = np.eye(int(labels.max()) + 1)[labels] * np.sqrt(size)[:, None]
         return np.asarray(U / np.linalg.norm(U, axis=0))
 
-    def solve(self, parts: Ints, wanted: int, tol: float) -> tuple[Floats, Floats, int]:
-        """Eigenvalues as users know them, eigenvectors (n, wanted), and how many products were made.
+    def solve(self, parts: Ints, n_vectors: int, tol: float) -> tuple[Floats, Floats, int]:
+        """Eigenvalues as users know them, eigenvectors (n, n_vectors), and how many products were made.
 
         Vectors of whole parts are known, and repeat one eigenvalue: they are sent below all others, which are looked
         for without them.
@@ -68,14 +68,14 @@ class Relaxation:
         count = indicators.shape[1]
         values, products = np.full(count, self.top), 0
         U = indicators
-        if wanted > count:
+        if n_vectors > count:
 
             def times(V: Floats) -> Floats:
                 image = self.image(self.graph.times(self.scale * V), V)
                 image -= (2.0 * self.top) * (indicators @ (indicators.T @ V))
                 return image
 
-            pairs = _largest(times, self.graph.n, wanted - count, tol)
+            pairs = _largest(times, self.graph.n, n_vectors - count, tol)
             values, U = np.append(values, pairs.values), np.column_stack([indicators, pairs.vectors])
             products = pairs.products or self.graph.n
         return self.shown(values), U, products

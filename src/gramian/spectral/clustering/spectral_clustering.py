@@ -187,11 +187,11 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.labels_ = np.empty(n_all, dtype=np.int64)
         self.labels_[self.embedded_rows_] = labels
         if n < n_all:
-            rest = np.setdiff1d(np.arange(n_all), self.embedded_rows_)
-            self.labels_[rest] = self._assigned(self._embedded(subset(points, rest)))
+            weightless = np.setdiff1d(np.arange(n_all), self.embedded_rows_)
+            self.labels_[weightless] = self._assigned(self._embedded(subset(points, weightless)))
             if not self._is_precomputed():
                 self.labels_ = self._known.together(self.labels_, weight)
-            self._scores[rest] = self._scored(subset(points, rest))
+            self._scores[weightless] = self._scored(subset(points, weightless))
         return self
 
     def _new_points(self, X: Matrix) -> Any:
@@ -294,8 +294,8 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
             labels = self._joined(components, k, points)
             self.n_iter_ = 0
             return problem.shown(np.full(k, problem.top)), problem.whole(labels), labels
-        wanted = min(graph.n, max(MAX_CLUSTERS, count) + 1) if k is None else k
-        values, U, self.n_iter_ = problem.solve(components, wanted, self.tol)
+        n_vectors = min(graph.n, max(MAX_CLUSTERS, count) + 1) if k is None else k
+        values, U, self.n_iter_ = problem.solve(components, n_vectors, self.tol)
         which = "the largest of D^-1/2 K D^-1/2" if self.cut == "normalized" else "the smallest of D - K"
         self.solver_ = SolverInfo("LAPACK" if self.n_iter_ == graph.n else "Krylov subspaces", f"eigenvectors: {which}")
         return values, U[:, : problem.number(values) if k is None else k], None

@@ -23,12 +23,12 @@ def affinities(X: Matrix, perplexity: float) -> sp.csr_matrix:
     away, index = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()
     size = away.max(initial=0.0)
     squares = (away / size if size > 0 else away) ** 2
-    wanted = float(np.log(perplexity))
+    entropy = float(np.log(perplexity))
     if is_small(squares.size):
         with np.errstate(all="ignore"):
-            squares = calibrated(squares, wanted)
+            squares = calibrated(squares, entropy)
     else:
-        parallel_map(lambda i: _calibrate(squares, wanted, i, min(i + PANEL, n)), range(0, n, PANEL))
+        parallel_map(lambda i: _calibrate(squares, entropy, i, min(i + PANEL, n)), range(0, n, PANEL))
     P = sp.csr_matrix((squares.reshape(-1), index.reshape(-1), np.arange(0, n * k + 1, k)), shape=(n, n))
     P = sp.csr_matrix(P + P.T)
     P.sort_indices()
@@ -36,32 +36,32 @@ def affinities(X: Matrix, perplexity: float) -> sp.csr_matrix:
     return P
 
 
-def calibrated(squares: Floats, wanted: float) -> Floats:
+def calibrated(squares: Floats, entropy: float) -> Floats:
     """`_calibrate` in NumPy, for few rows: the same steps of all rows at once."""
     squares = squares - squares.min(axis=1, keepdims=True)
     mean = squares.mean(axis=1)
     b = np.where(mean > 0.0, 1.0 / mean, 1.0)
     low, high = np.zeros(len(b)), np.full(len(b), np.inf)
-    left = np.ones(len(b), dtype=bool)
+    open_rows = np.ones(len(b), dtype=bool)
     for turn in range(STEPS):
         p = np.exp(-b[:, None] * squares)
         total = p.sum(axis=1)
         first, second = ((p * squares**power).sum(axis=1) / total for power in (1, 2))
-        away = np.log(total) + b * first - wanted
-        left &= ~((np.abs(away) <= 1e-12) | (mean == 0.0))
-        if turn == STEPS - 1 or not left.any():
+        away = np.log(total) + b * first - entropy
+        open_rows &= ~((np.abs(away) <= 1e-12) | (mean == 0.0))
+        if turn == STEPS - 1 or not open_rows.any():
             break
-        low, high = np.where(left & (away > 0.0), b, low), np.where(left & ~(away > 0.0), b, high)
+        low, high = np.where(open_rows & (away > 0.0), b, low), np.where(open_rows & ~(away > 0.0), b, high)
         slope = -b * b * (second - first * first)  # of the entropy by log b
         new = np.where(slope < 0.0, b * np.exp(np.clip(-away / slope, -3.0, 3.0)), b)
         new = np.where((low < new) & (new < high), new, np.where(high == np.inf, 2.0 * b, 0.5 * (low + high)))
-        left &= (new != b) & ~(new > 1e290)
-        b = np.where(left, new, b)
+        open_rows &= (new != b) & ~(new > 1e290)
+        b = np.where(open_rows, new, b)
     return np.asarray(p / total[:, None])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _calibrate(squares: Array, wanted: float, first: int, last: int) -> None:  # pragma: no cover - compiled
+def _calibrate(squares: Array, entropy: float, first: int, last: int) -> None:  # pragma: no cover - compiled
     """Squared distances of each row → probabilities exp(−b d²) / Σ of entropy `wanted`, in place.
 
     Newton's method on log b within a bracket. The entropy of equal distances does not depend on b: they stay equal.
@@ -84,7 +84,7 @@ def _calibrate(squares: Array, wanted: float, first: int, last: int) -> None:  #
                 first_moment += p[j] * squares[i, j]
                 second += p[j] * squares[i, j] * squares[i, j]
             first_moment /= total
-            away = np.log(total) + b * first_moment - wanted
+            away = np.log(total) + b * first_moment - entropy
             if abs(away) <= 1e-12 or mean == 0.0:
                 break
             if away > 0.0:

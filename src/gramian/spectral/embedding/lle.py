@@ -127,8 +127,8 @@ class LLE(Embedding):
             distance, index = self._neighbors.kneighbors(values)
             weights = _reconstruction_weights(values, rows, index, float(self.regularization))
             same = distance == 0
-            known = same.any(axis=1)
-            weights[known] = same[known] / same[known].sum(axis=1, keepdims=True)
+            is_fitted_row = same.any(axis=1)
+            weights[is_fitted_row] = same[is_fitted_row] / same[is_fitted_row].sum(axis=1, keepdims=True)
             return np.asarray(np.einsum("ik,ikr->ir", weights, self.embedding_[index]))
 
     def _warn(self, residual: float) -> None:

@@ -28,7 +28,7 @@ from gramian.warnings import ConvergenceWarning, warn_user
 METHODS = ("classical", "smacof")
 KINDS = ("euclidean", "precomputed")
 STARTS = ("classical", "random")
-BEYOND = "Squares of the distances are beyond the range of numbers; the places are right."
+BEYOND = "Squares of the distances are beyond the range of numbers; the embedding is right."
 RESIDUAL = 1e-9
 SYMMETRIC = 1e-8
 
@@ -200,9 +200,9 @@ class MDS(Embedding):
         places = along_principal_axes(best.places, self._weight)
         self.embedding_ = np.empty((n, r))
         self.embedding_[used] = places * size
-        rest = np.setdiff1d(np.arange(n), used)
-        if len(rest):
-            self.embedding_[rest] = size * placed(places, self._weight, whole_delta[np.ix_(rest, used)])
+        weightless = np.setdiff1d(np.arange(n), used)
+        if len(weightless):
+            self.embedding_[weightless] = size * placed(places, self._weight, whole_delta[np.ix_(weightless, used)])
         self._rows = None if kind == "precomputed" else values
         unit = size * size * (size ** float(self.weights) if isinstance(self.weights, Real) else 1.0)
         self.history_ = [(step, stress * unit, measure) for step, stress, measure in best.history]
@@ -235,10 +235,10 @@ class MDS(Embedding):
             if choice("init", self.init, STARTS) == "classical":
                 starts.append(of_distances(problem.delta, weight, r).places)
         else:
-            given = np.asarray(self.init, dtype=np.float64)
-            if given.shape != (n, r) or not np.isfinite(given).all():
-                raise ValueError(f"init has shape {given.shape}; it must be finite numbers of shape ({n}, {r}).")
-            starts.append(given[used])
+            init = np.asarray(self.init, dtype=np.float64)
+            if init.shape != (n, r) or not np.isfinite(init).all():
+                raise ValueError(f"init has shape {init.shape}; it must be finite numbers of shape ({n}, {r}).")
+            starts.append(init[used])
         starts += [rng.standard_normal((m, r)) for _ in range(count - len(starts))]
         return [scaled(problem, start) for start in starts]
 
@@ -287,7 +287,8 @@ def _checked(D: Matrix, *, square: bool = True) -> Floats:
         return np.asarray(D)
     if D.shape[0] != D.shape[1]:
         raise ValueError(
-            f'X has shape {D.shape}; with dissimilarity="precomputed" it must be square, one row and column a thing.'
+            f'X has shape {D.shape}; with dissimilarity="precomputed" it must be square, with one row and one column '
+            "for each object."
         )
     limit = SYMMETRIC * float(D.max(initial=0.0))
     away = np.abs(D - D.T)
@@ -299,7 +300,7 @@ def _checked(D: Matrix, *, square: bool = True) -> Floats:
         )
     if (np.abs(np.diagonal(D)) > limit).any():
         i = int(np.abs(np.diagonal(D)).argmax())
-        raise ValueError(f"X[{i}, {i}] is {D[i, i]:g}; the dissimilarity of a thing with itself is 0.")
+        raise ValueError(f"X[{i}, {i}] is {D[i, i]:g}; the dissimilarity of an object with itself is 0.")
     D = 0.5 * (D + D.T)
     np.fill_diagonal(D, 0.0)
     return np.asarray(D)

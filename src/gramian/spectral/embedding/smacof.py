@@ -40,7 +40,7 @@ class Stress:
         if parts > 1:
             raise ValueError(
                 f"weights leave the rows in {parts} parts with no weight between them (row 0 is with "
-                f"{int((labels == labels[0]).sum())} of {self.n}): nothing says how far apart they are. Give positive "
+                f"{int((labels == labels[0]).sum())} of {self.n}): their distances are undetermined. Give positive "
                 "weights between them, or scale each part alone."
             )
         self.total = weight.sum(axis=1)
@@ -64,8 +64,8 @@ class Stress:
 
     def step(self, pull: Floats) -> Floats:
         """Where the quadratic above the stress is least: V⁺ B(Y) Y."""
-        found = pull / self.n if self.weight is None else sl.cho_solve(self.factor, pull, check_finite=False)
-        return found - found.mean(axis=0)
+        places = pull / self.n if self.weight is None else sl.cho_solve(self.factor, pull, check_finite=False)
+        return places - places.mean(axis=0)
 
     def gradient(self, Y: Floats) -> float:
         """‖∇σ‖ relative to ‖2 V Y‖, from the distances anew and not by the loop above."""

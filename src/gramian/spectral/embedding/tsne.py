@@ -33,7 +33,7 @@ def _maps_new_rows(model: "TSNE") -> bool:
     if getattr(model, "engine_", model.engine) == "opentsne":
         return True
     raise AttributeError(
-        "This t-SNE map has no place for new rows: they are not a function of their columns, but of all rows at once. "
+        "This t-SNE embedding has no place for new rows: coordinates follow from all rows at once, not from columns. "
         'Fit all rows together, give engine="opentsne", which fits new rows into a map, or use PCA, MDS or LLE.'
     )
 
@@ -130,7 +130,7 @@ class TSNE(Embedding):
         values, _ = self._read(X, fitting=True)
         n = values.shape[0]
         if n == 1:
-            raise ValueError("X has n_samples = 1: a map of neighbours needs more rows than one.")
+            raise ValueError("X has n_samples = 1: an embedding of neighbours needs at least 2 rows.")
         if not 1.0 <= perplexity < n:
             raise ValueError(
                 f"perplexity is {perplexity:g} and X has n_samples = {n}: it is the number of neighbours of a row, at "
@@ -162,15 +162,15 @@ class TSNE(Embedding):
 
     def _start(self, values: Matrix, n: int, r: int) -> Floats:
         if not isinstance(self.init, str):
-            given = array("init", self.init, f"finite numbers of shape ({n}, {r})")
-            if given.shape != (n, r) or not np.isfinite(given).all():
-                raise ValueError(f"init has shape {given.shape}; it must be finite numbers of shape ({n}, {r}).")
-            return given
+            init = array("init", self.init, f"finite numbers of shape ({n}, {r})")
+            if init.shape != (n, r) or not np.isfinite(init).all():
+                raise ValueError(f"init has shape {init.shape}; it must be finite numbers of shape ({n}, {r}).")
+            return init
         if choice("init", self.init, STARTS) == "random":
             return SMALL * np.asarray(legacy_generator_from(self.random_state).standard_normal((n, r)))
-        found = of_rows(values, None, r).places
-        spread = float(found[:, 0].std())
-        start = found * (SMALL / spread) if spread > 0 else found
+        coordinates = of_rows(values, None, r).places
+        spread = float(coordinates[:, 0].std())
+        start = coordinates * (SMALL / spread) if spread > 0 else coordinates
         flat = start.std(axis=0) == 0  # an axis that rows do not have would never be used
         start[:, flat] = 1e-2 * SMALL * np.random.default_rng(0).standard_normal((n, int(flat.sum())))
         return start
@@ -220,7 +220,7 @@ class TSNE(Embedding):
             neighbors="exact", n_jobs=thread_count(), random_state=0, **ending,
         )  # fmt: skip
         self._map = inner.fit(values)
-        self.solver_ = SolverInfo("openTSNE", "asked for; it places new rows too")
+        self.solver_ = SolverInfo("openTSNE", "chosen by engine=; it embeds new rows too")
         steps = steps_done[0] if deadline.ended() else steps
         self._keep(np.array(self._map, dtype=np.float64), None, steps, [], tol, values, perplexity)
 
@@ -254,12 +254,12 @@ class TSNE(Embedding):
 TSNE.transform = available_if(_maps_new_rows)(TSNE.transform)  # type: ignore[method-assign]
 
 
-def _engine(wanted: str, n: int, r: int, perplexity: float) -> str:
-    if wanted == "auto":
+def _engine(engine: str, n: int, r: int, perplexity: float) -> str:
+    if engine == "auto":
         return "exact" if n <= MAX_EXACT_ROWS or r > 3 else "sklearn"
-    if wanted == "opentsne":
+    if engine == "opentsne":
         if r > 2:
-            raise ValueError(f'n_components is {r}; engine="opentsne" makes maps of at most 2 dimensions.')
+            raise ValueError(f'n_components is {r}; engine="opentsne" has at most 2 dimensions.')
         if find_spec("openTSNE") is None:
             raise ImportError(INSTALL)
         if 3.0 * perplexity > n - 1:
@@ -267,4 +267,4 @@ def _engine(wanted: str, n: int, r: int, perplexity: float) -> str:
                 f'perplexity is {perplexity:g} and X has n_samples = {n}: engine="opentsne" takes a third of n - 1 at '
                 f'most, {(n - 1) / 3.0:.4g}. Give a smaller perplexity, or engine="exact".'
             )
-    return wanted
+    return engine

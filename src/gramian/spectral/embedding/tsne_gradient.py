@@ -47,8 +47,8 @@ class Forces:
 
         def part(i: int) -> tuple[Any, float]:
             force = np.zeros((r, n), dtype=SINGLE)
-            near = loop(columns, *self.compiled, i, min(i + PANEL, n), pull, force)
-            return force, near
+            total = loop(columns, *self.compiled, i, min(i + PANEL, n), pull, force)
+            return force, total
 
         parts = parallel_map(part, range(0, n, PANEL))
         Z = max(2.0 * float(sum(near for _, near in parts)), 1e-300)
@@ -70,20 +70,20 @@ class Forces:
         P = self.P
 
         def part(i: int) -> tuple[float, Floats]:
-            some = slice(i, min(i + PANEL, n))
-            D = np.zeros((some.stop - i, n))
+            panel = slice(i, min(i + PANEL, n))
+            D = np.zeros((panel.stop - i, n))
             for column in Y.T:
-                D += (column[some, None] - column) ** 2
+                D += (column[panel, None] - column) ** 2
             q = 1.0 / (1.0 + D)
             square = q * q
-            return float(q.sum()) - (some.stop - i), square.sum(axis=1)[:, None] * Y[some] - square @ Y
+            return float(q.sum()) - (panel.stop - i), square.sum(axis=1)[:, None] * Y[panel] - square @ Y
 
-        found = parallel_map(part, range(0, n, PANEL))
-        Z = float(sum(near for near, _ in found))
+        panels = parallel_map(part, range(0, n, PANEL))
+        Z = float(sum(total for total, _ in panels))
         difference = Y[self.rows] - Y[P.indices]
         pulled = P.data / (1.0 + (difference**2).sum(axis=1))
         pull = np.column_stack([np.bincount(self.rows, pulled * c, n) for c in difference.T])
-        push = np.concatenate([part for _, part in found])
+        push = np.concatenate([part for _, part in panels])
         return self.divergence(Y, Z or 1.0), 4.0 * (pull - push / (Z or 1.0)), 4.0 * float(np.linalg.norm(pull))
 
 
@@ -98,7 +98,7 @@ def _flat(
     n = np.uint64(Y.shape[1])
     one, zero = np.float32(1.0), np.float32(0.0)
     X, H, FX, FH = Y[0], Y[1], push[0], push[1]
-    near = 0.0
+    total = 0.0
     for i in range(first, last):
         x, h = X[i], H[i]
         z, fx, fh = zero, zero, zero
@@ -117,7 +117,7 @@ def _flat(
             FH[j] = v
         FX[i] += fx
         FH[i] += fh
-        near += float(z)
+        total += float(z)
         fx, fh = zero, zero
         for place in range(begins[i], begins[i + 1]):
             j = index[place]
@@ -126,7 +126,7 @@ def _flat(
             fx += q * a
             fh += q * b
         pull[i, 0], pull[i, 1] = fx, fh
-    return near
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, error_model="numpy")
@@ -137,7 +137,7 @@ def _deep(
     r, n = Y.shape
     one = np.float32(1.0)
     q = np.empty(n, np.float32)
-    near = 0.0
+    total = 0.0
     for i in range(first, last):
         q[:] = one
         for c in range(r):
@@ -148,7 +148,7 @@ def _deep(
         for j in range(n):
             q[j] = one / q[j]
             z += q[j]
-        near += 0.5 * (np.float64(z) - 1.0)  # without the row itself
+        total += 0.5 * (np.float64(z) - 1.0)  # without the row itself
         for c in range(r):
             here, force = Y[c, i], np.float32(0.0)
             for j in range(n):
@@ -159,4 +159,4 @@ def _deep(
                 j = index[place]
                 force += p[place] * q[j] * (here - Y[c, j])
             pull[i, c] = force
-    return near
+    return total

@@ -26,10 +26,10 @@ def factors_of(Z: Floats, k: int) -> Factors:
     n, d = Z.shape
     squares = (Z**2).sum(axis=0)
     if d <= n:
-        found = factors_of_products(Z.T @ Z, k, n - 1.0)
-        unit = 1.0 / np.sqrt(found.noise)
-        U = (Z * unit) @ (found.loadings * unit[:, None])
-        return Factors(found.loadings, found.noise, U / np.maximum(np.linalg.norm(U, axis=0), 1e-300))
+        factors = factors_of_products(Z.T @ Z, k, n - 1.0)
+        unit = 1.0 / np.sqrt(factors.noise)
+        U = (Z * unit) @ (factors.loadings * unit[:, None])
+        return Factors(factors.loadings, factors.noise, U / np.maximum(np.linalg.norm(U, axis=0), 1e-300))
 
     def leading(noise: Floats) -> tuple[Floats, Floats, Floats]:
         A = Z / np.sqrt(noise)

@@ -32,7 +32,7 @@ ENOUGH_NORMAL, ENOUGH_PERMUTED, FAR = 5, 30, 8.0
 @single_threaded_blas()
 def against_independence(
     test: "SpectrumTest",
-    found: Principal,
+    axes: Principal,
     data: Rows | Moments | Triangle | None,
     seed: int,
     squares: Floats | None = None,
@@ -52,26 +52,26 @@ def against_independence(
     which is a little too careful. These know the columns by their variances alone: where few rows decide (heavy
     tails, rare ones of a binary column), more than 5 % of independent tables reach beyond them.
     """
-    count = min(test.significant, len(found.axes) + 1)  # what the axes that are known can be taken from
+    count = min(test.significant, len(axes.axes) + 1)  # what the axes that are known can be taken from
     if count == 0:
         return test
     rows = data if isinstance(data, Rows) else None
     small = rows is not None and not rows.weighted and rows.n * rows.d <= MAX_PERMUTED_CELLS
-    permuted = rows if rows is not None and small and (found.complete or not rows.is_sparse) else None
+    permuted = rows if rows is not None and small and (axes.complete or not rows.is_sparse) else None
     if permuted is None:
-        squares = column_squares(found) if squares is None else squares
+        squares = column_squares(axes) if squares is None else squares
         if squares is None and rows is not None:
-            squares = rows.sum(lambda block: _block_squares(block, found))
+            squares = rows.sum(lambda block: _block_squares(block, axes))
         if squares is None:
             return test
 
     enough = ENOUGH_NORMAL if permuted is None else ENOUGH_PERMUTED
-    Z = None if permuted is None else _centred(permuted, found)
-    products = None if permuted else _products(found)
+    Z = None if permuted is None else _centred(permuted, axes)
+    products = None if permuted else _products(axes)
     bounds: list[float] = []  # largest eigenvalues without factors: σₖ₊₁(factors + noise) ≤ σ₁(noise)
 
     def p_value(k: int) -> float:
-        value = float(found.values[k])
+        value = float(axes.values[k])
         if len(bounds) >= enough and value > max(bounds) + FAR * float(np.std(bounds, ddof=1)):
             return _least_p(test.level)
         if Z is not None:
@@ -79,16 +79,16 @@ def against_independence(
             common, noise = _split(Z, factors)
             return _beside(lambda rng: _permuted_gram(common, noise, rng), value, k, test.level, seed, bounds, enough)
         assert squares is not None
-        n = found.weight - 1.0
+        n = axes.weight - 1.0
         if products is not None and len(squares) + k <= min(MAX_SIMULATED_COLUMNS, n):
             model = factors_of_products(products, k, n) if k else Factors(np.zeros((len(squares), 0)), squares)
             return _beside(lambda rng: _wishart(model, n, rng), value, k, test.level, seed, bounds, enough)
-        left = squares - (found.values[:k, None] * found.axes[:k] ** 2).sum(axis=0)
-        left = left[left > 1e-14 * squares.max()]
-        if len(left) <= min(MAX_SIMULATED_COLUMNS, n - k):
-            alone = Factors(np.zeros((len(left), 0)), left)
+        residual_squares = squares - (axes.values[:k, None] * axes.axes[:k] ** 2).sum(axis=0)
+        residual_squares = residual_squares[residual_squares > 1e-14 * squares.max()]
+        if len(residual_squares) <= min(MAX_SIMULATED_COLUMNS, n - k):
+            alone = Factors(np.zeros((len(residual_squares), 0)), residual_squares)
             return _beside(lambda rng: _wishart(alone, n - k, rng), value, 0, test.level, seed, [], enough)
-        return _by_variances(left, n - k, value)
+        return _by_variances(residual_squares, n - k, value)
 
     for k in range(count):
         p = p_value(k)
@@ -98,37 +98,37 @@ def against_independence(
     return test
 
 
-def column_squares(found: Principal) -> Floats | None:
+def column_squares(axes: Principal) -> Floats | None:
     """Σ w (x − mean)² of every column, in the units of the eigenvalues; None where not all axes are known."""
-    if not found.complete or len(found.axes) < min(found.rank, len(found.values)):
+    if not axes.complete or len(axes.axes) < min(axes.rank, len(axes.values)):
         return None
-    r = len(found.axes)
-    return np.asarray((found.values[:r, None] * found.axes**2).sum(axis=0))
+    r = len(axes.axes)
+    return np.asarray((axes.values[:r, None] * axes.axes**2).sum(axis=0))
 
 
-def _block_squares(block: Block, found: Principal) -> Floats:
+def _block_squares(block: Block, axes: Principal) -> Floats:
     """What `column_squares` is, of a block of rows."""
-    mean = np.ldexp(found.mean, -found.exponent)
+    mean = np.ldexp(axes.mean, -axes.exponent)
     w = block.weights
     if sp.issparse(block.X):
-        Z = block.X * float(np.ldexp(1.0, -found.exponent))
+        Z = block.X * float(np.ldexp(1.0, -axes.exponent))
         return np.asarray(w @ Z.multiply(Z) - 2.0 * (w @ Z) * mean + w.sum() * mean**2).reshape(-1)
-    return np.asarray(w @ (np.ldexp(np.asarray(block.X, dtype=np.float64), -found.exponent) - mean) ** 2)
+    return np.asarray(w @ (np.ldexp(np.asarray(block.X, dtype=np.float64), -axes.exponent) - mean) ** 2)
 
 
-def _centred(rows: Rows, found: Principal) -> Floats:
+def _centred(rows: Rows, axes: Principal) -> Floats:
     """Centred rows in the units of the eigenvalues' roots."""
     X = rows.collect().X
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    return np.asarray(np.ldexp(X, -found.exponent) - np.ldexp(found.mean, -found.exponent))
+    return np.asarray(np.ldexp(X, -axes.exponent) - np.ldexp(axes.mean, -axes.exponent))
 
 
-def _products(found: Principal) -> Floats | None:
+def _products(axes: Principal) -> Floats | None:
     """Sums of products of the centred columns; None where not all axes are known, or they are many."""
-    if column_squares(found) is None or found.axes.shape[1] > MAX_SIMULATED_COLUMNS:
+    if column_squares(axes) is None or axes.axes.shape[1] > MAX_SIMULATED_COLUMNS:
         return None
-    r = len(found.axes)
-    return np.asarray((found.axes.T * found.values[:r]) @ found.axes)
+    r = len(axes.axes)
+    return np.asarray((axes.axes.T * axes.values[:r]) @ axes.axes)
 
 
 def _split(Z: Floats, factors: Factors) -> tuple[Floats, Floats]:
@@ -136,9 +136,9 @@ def _split(Z: Floats, factors: Factors) -> tuple[Floats, Floats]:
     if factors.scores is None:
         return np.zeros_like(Z), Z
     common = factors.scores @ factors.loadings.T
-    rest = Z - common
-    size = (rest**2).sum(axis=0)
-    return common, rest * np.sqrt(np.where(size > 0, factors.noise / np.where(size > 0, size, 1.0), 0.0))
+    noise = Z - common
+    size = (noise**2).sum(axis=0)
+    return common, noise * np.sqrt(np.where(size > 0, factors.noise / np.where(size > 0, size, 1.0), 0.0))
 
 
 def _permuted_gram(common: Floats, noise: Floats, rng: np.random.Generator) -> Floats:

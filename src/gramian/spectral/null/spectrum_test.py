@@ -104,8 +104,8 @@ class SpectrumTest(Drawn):
         low, high = self.edges
         lines = [
             f"Spectrum of {self.n:g} rows × {self.d} columns that vary",
-            f"noise: variance {self.noise:.4g}, eigenvalues between {low:.4g} and {high:.4g}; a direction is seen from "
-            f"variance {self.threshold:.4g}",
+            f"noise: variance {self.noise:.4g}, eigenvalues between {low:.4g} and {high:.4g}; a direction is "
+            f"detectable from variance {self.threshold:.4g}",
             f"{self.significant} of {len(self.eigenvalues)} eigenvalues are more than noise and independent columns "
             f"(p < {self.level:g})",
         ]
@@ -126,30 +126,30 @@ class SpectrumTest(Drawn):
         return str(self)
 
 
-def null_of(found: Principal, *, ddof: float = 0.0, level: float = 0.05) -> SpectrumTest:
+def null_of(axes: Principal, *, ddof: float = 0.0, level: float = 0.05) -> SpectrumTest:
     """The test of a spectrum that is known."""
-    n, d, dof = found.weight, found.varying, found.weight - 1.0
+    n, d, dof = axes.weight, axes.varying, axes.weight - 1.0
     # Weights are counts: rows given twice are two, also for how many eigenvalues there could have been.
     count = max(min(int(dof), d), 0)
-    known = np.concatenate([found.values[:count], np.zeros(max(count - len(found.values), 0))])
-    count = count if found.complete else min(count, len(found.values))
-    known = known[:count]
-    known[found.rank :] = 0.0
+    eigenvalues = np.concatenate([axes.values[:count], np.zeros(max(count - len(axes.values), 0))])
+    count = count if axes.complete else min(count, len(axes.values))
+    eigenvalues = eigenvalues[:count]
+    eigenvalues[axes.rank :] = 0.0
     divisor = max(n - ddof, 1e-300)
     with np.errstate(over="ignore", under="ignore"):
 
         def whole(value: Any) -> Any:
-            return np.ldexp(value, 2 * found.exponent)
+            return np.ldexp(value, 2 * axes.exponent)
 
         divided = dof / divisor
-        total = float(whole(found.total / divisor))
-        if count == 0 or dof <= 0 or found.values[0] <= 0:
-            values = whole(known / divisor)
+        total = float(whole(axes.total / divisor))
+        if count == 0 or dof <= 0 or axes.values[0] <= 0:
+            values = whole(eigenvalues / divisor)
             return SpectrumTest(
                 values, 0.0, (0.0, 0.0), 0.0, np.ones(count), 0, level, n, d, max(divided, 0.0), total
             )  # fmt: skip
-        values = known / dof
-        behind = noise_of(values, found.total / dof, dof, d, complete=found.complete)
+        values = eigenvalues / dof
+        behind = noise_of(values, axes.total / dof, dof, d, complete=axes.complete)
         noise, p_values = behind.variance, behind.p_values
         shown = p_values < level
         significant = count if shown.all() else int(shown.argmin())

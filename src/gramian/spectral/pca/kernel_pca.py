@@ -108,8 +108,8 @@ def read_points(model: Estimator, X: Table, kernel: Kernel, *, reset: bool) -> A
     return kernel.points(X)
 
 
-def kernel_axes(model: Estimator, X: Table, wanted: RequestedComponents, sample_weight: Weights) -> KernelAxes:
-    """Fit: `wanted` as in `PCA`."""
+def kernel_axes(model: Estimator, X: Table, requested: RequestedComponents, sample_weight: Weights) -> KernelAxes:
+    """Fit: `requested` as in `PCA`."""
     weight = None
     if isinstance(X, Rows):
         if sample_weight is not None:
@@ -127,17 +127,17 @@ def kernel_axes(model: Estimator, X: Table, wanted: RequestedComponents, sample_
         points, weight = alone(points[used]), weight[used]
         inputs = None if inputs is None else Vectors(inputs.X[used])
     n = len(points)
-    if wanted.count is not None and wanted.count > n:
-        raise ValueError(f"n_components is {wanted.count}, but {n} rows have at most {n} components.")
-    if wanted.automatic and inputs is None:
+    if requested.count is not None and requested.count > n:
+        raise ValueError(f"n_components is {requested.count}, but {n} rows have at most {n} components.")
+    if requested.automatic and inputs is None:
         raise ValueError(
             f'n_components="auto" compares the points with scrambled columns, and those of {kernel!r} have none: give '
             "a number, or a share of the variance such as 0.9."
         )
     if model.rank is not None:
         rank = min(whole("rank", model.rank, low=1), n)
-        return _by_landmarks(model, kernel, points, inputs, weight, wanted, rank)
-    return _by_matrix(model, kernel, points, inputs, weight, wanted)
+        return _by_landmarks(model, kernel, points, inputs, weight, requested, rank)
+    return _by_matrix(model, kernel, points, inputs, weight, requested)
 
 
 class _Centred:
@@ -186,19 +186,19 @@ def _by_matrix(
     points: Any,
     inputs: Vectors | None,
     weight: Floats | None,
-    wanted: RequestedComponents,
+    requested: RequestedComponents,
 ) -> KernelAxes:
     n = len(points)
     seed = int(generator_from(model.random_state).integers(MAX_SEED))
     centred = _Centred(kernel.matrix(points), weight)
-    count = n if wanted.all else wanted.count or FIRST
+    count = n if requested.all else requested.count or FIRST
     while True:
         pairs = _largest(centred, min(count, n), seed)
         chosen: int | None = count
-        if wanted.share is not None:
-            sufficient = np.cumsum(np.maximum(pairs.values, 0.0)) >= wanted.share * centred.total * (1.0 - 1e-12)
+        if requested.share is not None:
+            sufficient = np.cumsum(np.maximum(pairs.values, 0.0)) >= requested.share * centred.total * (1.0 - 1e-12)
             chosen = int(sufficient.argmax()) + 1 if sufficient.any() else None
-        elif wanted.automatic:
+        elif requested.automatic:
             chosen = _above_permuted(kernel, inputs, weight, pairs, seed)
         if chosen is not None or count >= n:
             break
@@ -242,7 +242,7 @@ def _by_landmarks(
     points: Any,
     inputs: Vectors | None,
     weight: Floats | None,
-    wanted: RequestedComponents,
+    requested: RequestedComponents,
     rank: int,
 ) -> KernelAxes:
     """From the rows of a factor K ≈ F Fᵀ: an ordinary table."""
@@ -259,18 +259,16 @@ def _by_landmarks(
     with single_threaded_blas():
         axes_of_rows = principal(rows, None, "moments", seed)
     rank_bound = axes_of_rows.most
-    if wanted.count is not None:
-        if wanted.count > rows.d:
+    if requested.count is not None:
+        if requested.count > rows.d:
             raise ValueError(
-                f"n_components is {wanted.count}, but {rows.d} landmarks have at most {rows.d} components."
+                f"n_components is {requested.count}, but {rows.d} landmarks have at most {rows.d} components."
             )
-        count = wanted.count
-    elif wanted.share is not None:
-        count = (
-            int((np.cumsum(axes_of_rows.values[:rank_bound]) < wanted.share * axes_of_rows.total * (1.0 - 1e-12)).sum())
-            + 1
-        )
-    elif wanted.automatic:
+        count = requested.count
+    elif requested.share is not None:
+        goal = requested.share * axes_of_rows.total * (1.0 - 1e-12)
+        count = int((np.cumsum(axes_of_rows.values[:rank_bound]) < goal).sum()) + 1
+    elif requested.automatic:
         assert inputs is not None
         null = np.zeros(rank_bound)
         for k in range(SCRAMBLES):

@@ -13,26 +13,26 @@ FOLDS = 3  # parts that rows and columns are each cut into
 WIDEST = 3000  # columns, or rows where these are fewer, up to which there is bi-cross-validation
 
 
-def by_share(found: Principal, share: float) -> int | None:
+def by_share(axes: Principal, share: float) -> int | None:
     """The fewest components with so much of the variance; None if those that are known do not have it."""
-    if found.total <= 0:
+    if axes.total <= 0:
         return 1
-    reached = np.cumsum(found.values) >= share * found.total * (1.0 - 1e-12)
-    return int(reached.argmax()) + 1 if reached.any() else (found.most if found.complete else None)
+    reached = np.cumsum(axes.values) >= share * axes.total * (1.0 - 1e-12)
+    return int(reached.argmax()) + 1 if reached.any() else (axes.most if axes.complete else None)
 
 
-def by_likelihood(found: Principal) -> int:
+def by_likelihood(axes: Principal) -> int:
     """The number with the largest evidence under probabilistic PCA (Minka's approximation)."""
-    if not found.complete:
+    if not axes.complete:
         raise ValueError(
             "criterion='likelihood' needs all eigenvalues, and of this table only the first are computed; take "
             "criterion='edge', or a number."
         )
-    d, n = found.varying, found.weight
-    most = min(found.rank, d - 1)
+    d, n = axes.varying, axes.weight
+    most = min(axes.rank, d - 1)
     if most < 1:
         return 1
-    values = np.concatenate([found.values[: found.most], np.zeros(d)])[:d] / n
+    values = np.concatenate([axes.values[: axes.most], np.zeros(d)])[:d] / n
     k = np.arange(1, most + 1)
     rest = (values.sum() - np.cumsum(values)[:most]) / (d - k)
     logs = np.log(np.maximum(values[:most], 1e-300 * values[0]))
@@ -56,14 +56,14 @@ def by_likelihood(found: Principal) -> int:
     return int(np.argmax(evidence)) + 1 if np.isfinite(evidence).any() else most
 
 
-def by_holding_out(rows: Rows, found: Principal, seed: int) -> tuple[int, Floats]:
+def by_holding_out(rows: Rows, axes: Principal, seed: int) -> tuple[int, Floats]:
     """The number that predicts held-out parts of the table best, and the mean squared error of each number from 0.
 
     A part of the rows and of the columns is left out together: with X = [A B; C D] and A left out, A is predicted by
     B Dₖ⁺ C, where Dₖ is D with k components (Owen and Perry). All of it comes from the cross-products of each part of
     the rows, added up in one pass; or of the columns, where these are more.
     """
-    n, d = found.n, found.d
+    n, d = axes.n, axes.d
     if min(n, d) < 2 * FOLDS:
         raise ValueError(
             f"criterion='bcv' leaves out a third of the rows and columns, and there are {n} × {d}: give n_components, "
@@ -74,7 +74,7 @@ def by_holding_out(rows: Rows, found: Principal, seed: int) -> tuple[int, Floats
             f"criterion='bcv' takes tables of up to {WIDEST} rows or columns, and this one has {n} × {d}: take "
             "criterion='edge', or a number."
         )
-    grams = _by_rows(rows, found, seed) if n >= d else _by_columns(rows, found, seed)
+    grams = _by_rows(rows, axes, seed) if n >= d else _by_columns(rows, axes, seed)
     other = CountedFolds(FOLDS, seed + 1).labels(0, len(grams[0]))
     whole = np.sum(grams, axis=0)
     sizes = min(int((other != part).sum()) for part in range(FOLDS))
@@ -82,8 +82,8 @@ def by_holding_out(rows: Rows, found: Principal, seed: int) -> tuple[int, Floats
     for left in grams:
         for part in range(FOLDS):
             errors += _held_out(left, whole - left, other == part, len(errors) - 1)
-    errors /= found.weight * d
-    return max(int(np.argmin(errors)), 1), errors * float(np.ldexp(1.0, 2 * found.exponent))
+    errors /= axes.weight * d
+    return max(int(np.argmin(errors)), 1), errors * float(np.ldexp(1.0, 2 * axes.exponent))
 
 
 def _held_out(left: Floats, kept: Floats, out: Bools, most: int) -> Floats:
@@ -100,22 +100,22 @@ def _held_out(left: Floats, kept: Floats, out: Bools, most: int) -> Floats:
     return total + np.concatenate([[0.0], squares - 2.0 * np.cumsum(gain)])
 
 
-def _by_rows(rows: Rows, found: Principal, seed: int) -> list[Floats]:
+def _by_rows(rows: Rows, axes: Principal, seed: int) -> list[Floats]:
     """Cross-products about the common mean, of each part of the rows."""
     parts: list[Moments | None] = rows.sum_by_fold(block_moments(rows), CountedFolds(FOLDS, seed))
     grams = []
     for sums in parts:
         assert sums is not None
-        change = sums.exponents[: found.d] - found.exponent
-        C = np.ldexp(np.ldexp(sums.scaled[: found.d, : found.d], change[:, None]), change[None, :])
-        off = np.ldexp(sums.mean[: found.d] - found.mean, -found.exponent)
+        change = sums.exponents[: axes.d] - axes.exponent
+        C = np.ldexp(np.ldexp(sums.scaled[: axes.d, : axes.d], change[:, None]), change[None, :])
+        off = np.ldexp(sums.mean[: axes.d] - axes.mean, -axes.exponent)
         grams.append(C + sums.weight * np.outer(off, off))
     return grams
 
 
-def _by_columns(rows: Rows, found: Principal, seed: int) -> list[Floats]:
+def _by_columns(rows: Rows, axes: Principal, seed: int) -> list[Floats]:
     from gramian.spectral.pca.centred import CentredRows
 
     Z = CentredRows(rows).dense()
-    labels = CountedFolds(FOLDS, seed).labels(0, found.d)
+    labels = CountedFolds(FOLDS, seed).labels(0, axes.d)
     return [Z[:, labels == part] @ Z[:, labels == part].T for part in range(FOLDS)]

@@ -123,17 +123,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         flag("whiten", self.whiten)
         criterion = choice("criterion", self.criterion, CRITERIA)
         solver = choice("solver", self.solver, SOLVERS)
-        wanted = RequestedComponents.of(self.n_components)
+        requested = RequestedComponents.of(self.n_components)
         ddof = number("ddof", self.ddof, low=0.0)
         for name in ("null_", "components_", "mean_", "noise_variance_", "kernel_", "dual_coef_", "bcv_errors_"):
             self.__dict__.pop(name, None)
         if self.kernel is not None:
-            return self._fit_kernel(X, wanted, sample_weight, ddof)
+            return self._fit_kernel(X, requested, sample_weight, ddof)
         if self.rank is not None:
             raise ValueError("rank is for kernels: give kernel= too, or leave rank out.")
         data = sums_or_rows(self, X, sample_weight)
         seed = int(generator_from(self.random_state).integers(MAX_SEED))
-        axes, count = self._spectrum(data, wanted, criterion, solver, seed)
+        axes, count = self._spectrum(data, requested, criterion, solver, seed)
         self._squares = column_squares(axes)
         axes = axes.first(count)
         divisor = _divisor(axes.weight, ddof)
@@ -156,34 +156,36 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         return self
 
     def _spectrum(
-        self, data: Any, wanted: RequestedComponents, criterion: str, solver: str, seed: int
+        self, data: Any, requested: RequestedComponents, criterion: str, solver: str, seed: int
     ) -> tuple[Principal, int]:
         most = min(data.n, data.d)
-        if wanted.count is not None:
-            if wanted.count > most:
+        if requested.count is not None:
+            if requested.count > most:
                 raise ValueError(
-                    f"n_components is {wanted.count}, but {data.n} rows × {data.d} columns have at most {most} "
+                    f"n_components is {requested.count}, but {data.n} rows × {data.d} columns have at most {most} "
                     "components."
                 )
-            return principal(data, wanted.count, solver, seed), wanted.count
-        if wanted.all:
+            return principal(data, requested.count, solver, seed), requested.count
+        if requested.all:
             return principal(data, most, solver, seed), most
-        if criterion == "bcv" and wanted.automatic and not isinstance(data, Rows):
+        if criterion == "bcv" and requested.automatic and not isinstance(data, Rows):
             raise ValueError(
                 "criterion='bcv' needs the rows, but X holds only their sums: give the rows, or criterion='edge'."
             )
         count = FIRST
         while True:
             axes = principal(data, None if count == FIRST else min(count, most), solver, seed)
-            chosen = self._chosen(axes, wanted, criterion, data, seed)
+            chosen = self._chosen(axes, requested, criterion, data, seed)
             if chosen is not None:
                 return axes, max(min(chosen, most), 1)
             count *= 4
 
-    def _chosen(self, axes: Principal, wanted: RequestedComponents, criterion: str, data: Any, seed: int) -> int | None:
+    def _chosen(
+        self, axes: Principal, requested: RequestedComponents, criterion: str, data: Any, seed: int
+    ) -> int | None:
         """The number of components by the spectrum; None where more eigenvalues are needed."""
-        if wanted.share is not None:
-            return by_share(axes, wanted.share)
+        if requested.share is not None:
+            return by_share(axes, requested.share)
         if criterion == "likelihood":
             return by_likelihood(axes)
         if criterion == "bcv":
@@ -217,10 +219,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self.certificate_ = axes.certificate(condition, " ".join(notes))
         self.solver_ = SolverInfo(NAMES[axes.through], axes.reason)
 
-    def _fit_kernel(self, X: Table, wanted: RequestedComponents, sample_weight: Weights, ddof: float) -> Self:
+    def _fit_kernel(self, X: Table, requested: RequestedComponents, sample_weight: Weights, ddof: float) -> Self:
         if is_moments(X):
             raise ValueError("A kernel needs the rows, but Moments hold only their sums: give the data.")
-        axes = kernel_axes(self, X, wanted, sample_weight)
+        axes = kernel_axes(self, X, requested, sample_weight)
         self._axes = axes
         self.kernel_, self.n_components_, self.n_samples_ = axes.kernel, len(axes.values), axes.n
         self._ddof, self._weight, self._total = ddof, axes.weight, axes.total

@@ -67,32 +67,32 @@ class PreImage:
 
     def _learn(self) -> tuple[Floats, Floats, Floats, float]:
         """Ridge regression of the points on their coordinates: a plane, and for all but Linear a Gaussian kernel."""
-        own, X = self.own, self.inputs.dense()
-        if len(own) > LEARNED:
-            some = np.linspace(0, len(own) - 1, LEARNED).astype(int)
-            own, X = own[some], X[some]
-        middle = np.vstack([own.mean(axis=0)[None]])
-        Z = np.column_stack([np.ones(len(own)), own - middle])
+        coordinates, X = self.own, self.inputs.dense()
+        if len(coordinates) > LEARNED:
+            sampled = np.linspace(0, len(coordinates) - 1, LEARNED).astype(int)
+            coordinates, X = coordinates[sampled], X[sampled]
+        middle = np.vstack([coordinates.mean(axis=0)[None]])
+        Z = np.column_stack([np.ones(len(coordinates)), coordinates - middle])
         plane = np.linalg.lstsq(Z, X, rcond=1e-10)[0]
         if isinstance(self.kernel, Linear):
-            return own[:0], plane, np.zeros((0, X.shape[1])), 1.0
-        squares = _squares(own, own)
+            return coordinates[:0], plane, np.zeros((0, X.shape[1])), 1.0
+        squares = _squares(coordinates, coordinates)
         scale = float(np.median(squares[squares > 0])) if (squares > 0).any() else 1.0
         K = np.exp(-squares / scale)
         K[np.diag_indices_from(K)] += SMOOTH * len(K)
-        return own, plane, sla.solve(K, X - Z @ plane, assume_a="pos", check_finite=False), scale
+        return coordinates, plane, sla.solve(K, X - Z @ plane, assume_a="pos", check_finite=False), scale
 
     def _regression(self, T: Floats) -> Floats:
         assert self._learned is not None
         own, plane, weights, scale = self._learned
         middle = self.own.mean(axis=0) if len(self.own) <= LEARNED else self._middle()
-        found = np.column_stack([np.ones(len(T)), T - middle]) @ plane
-        return found if not len(own) else found + np.exp(-_squares(T, own) / scale) @ weights
+        linear = np.column_stack([np.ones(len(T)), T - middle]) @ plane
+        return linear if not len(own) else linear + np.exp(-_squares(T, own) / scale) @ weights
 
     def _middle(self) -> Floats:
         return np.asarray(self.own[np.linspace(0, len(self.own) - 1, LEARNED).astype(int)].mean(axis=0))
 
 
 def _squares(A: Floats, B: Floats) -> Floats:
-    found = (A**2).sum(axis=1)[:, None] - 2.0 * A @ B.T + (B**2).sum(axis=1)
-    return np.maximum(found, 0.0)
+    squares = (A**2).sum(axis=1)[:, None] - 2.0 * A @ B.T + (B**2).sum(axis=1)
+    return np.maximum(squares, 0.0)

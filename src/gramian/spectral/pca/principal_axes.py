@@ -92,8 +92,8 @@ class Principal:
 
     def blind(self, count: int) -> bool:
         """Whether one of the first `count` eigenvalues is too small for sums of squares to tell."""
-        wanted = self.values[: min(count, self.most)]
-        return bool(len(wanted) and wanted[-1] < BLIND * wanted[0])
+        values = self.values[: min(count, self.most)]
+        return bool(len(values) and values[-1] < BLIND * values[0])
 
     def first(self, count: int) -> "Principal":
         """With `count` axes; missing ones are completed by orthogonal axes of variance 0."""
@@ -294,7 +294,7 @@ def principal(data: Rows | Moments | Triangle, count: int | None, solver: str, s
         else:
             return _singular(data, table, reason)
     if solver == "auto" and method != "krylov" and axes.blind(min(n, d) if count is None else count):
-        reason = "singular values below 1e-7 of the largest are wanted, which sums of squares cannot tell"
+        reason = "singular values below 1e-7 of the largest are needed, which sums of squares cannot tell"
         return _singular(data, CentredRows(data) if n <= d else None, reason)
     return axes
 

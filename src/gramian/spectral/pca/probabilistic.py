@@ -37,9 +37,9 @@ class Density:
         return float(weight * (constant - 0.5 * (own @ inverse + beyond * max(total - own.sum(), 0.0))))
 
     def covariance(self) -> Floats:
-        found = (self.axes.T * (self.variances - self.noise)) @ self.axes
-        found[np.diag_indices_from(found)] += self.noise
-        return found
+        covariance = (self.axes.T * (self.variances - self.noise)) @ self.axes
+        covariance[np.diag_indices_from(covariance)] += self.noise
+        return covariance
 
     def _parts(self) -> tuple[float, Floats, float]:
         """The log of the density at the mean; 1/variance along the axes and beyond them."""
