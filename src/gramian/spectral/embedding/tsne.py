@@ -130,7 +130,7 @@ class TSNE(Embedding):
         values, _ = self._read(X, fitting=True)
         n = values.shape[0]
         if n == 1:
-            raise ValueError("X has n_samples = 1: an embedding of neighbours needs at least 2 rows.")
+            raise ValueError("X has n_samples = 1: an embedding of neighbours needs more rows than one.")
         if not 1.0 <= perplexity < n:
             raise ValueError(
                 f"perplexity is {perplexity:g} and X has n_samples = {n}: it is the number of neighbours of a row, at "
