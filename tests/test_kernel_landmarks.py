@@ -257,7 +257,7 @@ def test_sums_in_the_basis_are_those_of_the_features(loss, outputs, sound):
     np.testing.assert_allclose(b.hessian, a.hessian, atol=1e-11)
     part, plain = rows.basis.rows.block(0, 50), rows.block(0, 50)
     np.testing.assert_allclose(turned.standard(part.X), problem.standard(plain.X), atol=1e-10)
-    assert turned.with_alpha(1.0).some().alpha == 1.0
+    assert turned.with_alpha(1.0).curvature_sample().alpha == 1.0
 
 
 def test_rows_that_are_made_when_they_are_used():

@@ -128,7 +128,7 @@ def test_kinked_losses_reach_their_linear_programme(loss, penalty):
     """min Σ (high · above − low · below) / n + alpha Σ (plus + minus), in raw units, with all parts non-negative."""
     X, y = table(1, loss.targets)
     n, d = X.shape
-    at, low, high = loss.kink(y)
+    at, low, high = loss.breakpoint(y)
     parts, eye = penalty.parts(d), np.eye(n)
     cost = np.concatenate([ALPHA * parts.l1, ALPHA * parts.l1, [0.0, 0.0], high / n, -low / n])
     A = np.hstack([X, -X, np.ones((n, 1)), -np.ones((n, 1)), -eye, eye])

@@ -110,7 +110,7 @@ def test_conjugate_of_several_classes(loss):
 @pytest.mark.parametrize("loss", [loss for loss in ONE if isinstance(loss, PiecewiseLinear)], ids=repr)
 def test_kinks_have_the_middle_slope_and_a_bounded_dual(loss):
     y = targets(loss)
-    at, low, high = loss.kink(y)
+    at, low, high = loss.breakpoint(y)
     np.testing.assert_allclose(loss.gradient(y, at), (low + high) / 2)
     np.testing.assert_allclose(loss.value(y, at), 0.0)
     assert (loss.conjugate(y, high + 0.1) == np.inf).all()

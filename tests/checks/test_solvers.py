@@ -190,7 +190,7 @@ def proof(loss, penalty, alpha, X, y, weight, coef, b, dual=None):
     aim = -np.append(np.zeros(int(intercept)), np.where(slopes.loose, 0.0, slopes.low) / unit)
     if isinstance(loss, PiecewiseLinear) and slopes.balls and dual is not None:
         u = dual[: len(y)].reshape(-1)
-        room = np.minimum(u - loss.kink(y)[1], loss.kink(y)[2] - u)
+        room = np.minimum(u - loss.breakpoint(y)[1], loss.breakpoint(y)[2] - u)
     elif isinstance(loss, PiecewiseLinear):
         u, room = _kinked_slopes(loss, y, f, share, columns, slopes, unit, intercept)
     else:
@@ -206,7 +206,7 @@ def proof(loss, penalty, alpha, X, y, weight, coef, b, dual=None):
         shrink = max(shrink, (np.abs(pull) / np.maximum(alpha * parts.l1, 1e-300))[loose].max())
     u, pull = u / shrink, pull / shrink
     if isinstance(loss, PiecewiseLinear):
-        _, low, high = loss.kink(y)
+        _, low, high = loss.breakpoint(y)
         u = np.clip(u, low, high)
     rows = share[used] @ (loss.value(y, f) + loss.conjugate(y, u) - u * f)[used]
     young, lack = _penalty_gap(penalty, alpha, coef, pull, np.abs(Z).T @ (share * np.abs(u)))
@@ -228,7 +228,7 @@ def _room(loss, y, u):
 
 def _kinked_slopes(loss, y, f, share, columns, slopes, unit, intercept):
     """Rows off their kink have the slope of their side; those on it the slopes that balance the rest best."""
-    at, low, high = loss.kink(y)
+    at, low, high = loss.breakpoint(y)
     e = f - at
     free = (np.abs(e) <= 1e-6 * (share @ np.abs(e) + 1e-9 * np.abs(f).max())) & (share > 0)
     u = np.where(free, 0.0, np.where(e > 0, high, low))

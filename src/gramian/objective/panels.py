@@ -131,7 +131,7 @@ class Table:
             offset = offset - coef @ self.center
         return np.ascontiguousarray(coef), np.ascontiguousarray(offset)
 
-    def pull(self, part: Any, g: Floats) -> Floats:
+    def gradient_sums(self, part: Any, g: Floats) -> Floats:
         """Σ g zᵀ over prepared rows: (m, p) for g (n, m)."""
         found = np.empty((self.m, self.p))
         products = np.asarray(part.T @ g).T if sp.issparse(part) else g.T @ part
@@ -145,7 +145,7 @@ class Table:
         return found
 
     def settled(self, found: Floats) -> Floats:
-        """What `pull` or `sweep` added up over a pass, as a gradient (m, p) in these coordinates."""
+        """What `gradient_sums` or `sweep` added up over a pass, as a gradient (m, p) in these coordinates."""
         return found
 
     def settled_gram(self, H: Floats) -> Floats:

@@ -192,7 +192,7 @@ class Problem(Table):
             return np.clip(self.alpha * S * np.clip(units, 0.0, MOST), -MOST, MOST)
 
     @cached_property
-    def bend(self) -> Floats:
+    def penalty_hessian(self) -> Floats:
         """The Hessian of the quadratic penalty of one output, (p, p): nothing in the row of the intercept."""
         found = np.zeros((self.p, self.p))
         found[: self.d, : self.d] = 2.0 * (np.diag(self.square) if self.square.ndim == 1 else self.square)
@@ -237,7 +237,7 @@ class Problem(Table):
         product = c * self.square if self.square.ndim == 1 else c @ self.square
         return max(float((c * product).sum()), 0.0), 2.0 * product  # below 0 by rounding, where S is singular
 
-    def rough(self, theta: Floats) -> float:
+    def nonsmooth_penalty(self, theta: Floats) -> float:
         """What is left of the penalty: absolute values, group norms; infinite out of bounds."""
         assert self.parts is not None
         c = theta[:, : self.d]
@@ -312,7 +312,7 @@ class Problem(Table):
 
     # passes
 
-    def some(self) -> "Problem":
+    def curvature_sample(self) -> "Problem":
         """The problem on as many rows as a curvature needs to be known well: all of them, where they are at hand."""
         return self
 
@@ -335,16 +335,16 @@ class Problem(Table):
         if hessian is not None:
             for k in range(self.m):
                 part = slice(k * self.p, (k + 1) * self.p)
-                hessian[part, part] += self.bend
+                hessian[part, part] += self.penalty_hessian
         smooth = value + square
-        return Point(theta, smooth + self.rough(theta), smooth, gradient, sums.size / weight, hessian)
+        return Point(theta, smooth + self.nonsmooth_penalty(theta), smooth, gradient, sums.size / weight, hessian)
 
     def value(self, theta: Floats) -> float:
         """The whole objective at θ."""
         total = self.rows.sum(self._leaf(theta, 0)).value / self.columns.weight
         if self.parts is None:
             return float(total + self.alpha * self.penalty_value(self.to_original(theta)[0]))
-        return float(total + self.quadratic(theta)[0] + self.rough(theta))
+        return float(total + self.quadratic(theta)[0] + self.nonsmooth_penalty(theta))
 
     def _leaf(self, theta: Floats, order: int) -> Callable[[Block], Sums]:
         return lambda block: self.block_sums(block, theta, order)
@@ -377,7 +377,7 @@ class Problem(Table):
             return Sums(float(value.sum() if w is None else w @ value), 0.0, None, None)
         if one:
             total, size, g, h = self.loss.summed(y, f, w, True)
-            pulled = self.pull(part, g[:, None]).reshape(-1)
+            pulled = self.gradient_sums(part, g[:, None]).reshape(-1)
             return Sums(float(total), float(size), pulled, None if h is None else self.weighted_gram(part, h))
         if order == 1:
             (value, g), h = self.loss.value_and_gradient(y, f), None
@@ -387,7 +387,7 @@ class Problem(Table):
             g = g * w[:, None]
         size = float(np.abs(g).sum())
         total = float(value.sum() if w is None else w @ value)
-        gradient = self.pull(part, g).reshape(-1)
+        gradient = self.gradient_sums(part, g).reshape(-1)
         return Sums(total, size, gradient, None if h is None else self.joint_gram(part, h, w))
 
     def joint_gram(self, part: Any, h: Floats, w: Floats | None = None) -> Floats:

@@ -10,9 +10,10 @@ from gramian.solvers.gaps import relative_gap
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.newton import solve_spd
 
-ROUNDS = 6  # of moving the slopes towards the equations that they must satisfy
+MAX_ROUNDS = 6  # of moving the slopes towards the equations that they must satisfy
 MAX_CONSTRAINTS = 2000
-COSTLY, MAX_COSTLY = 1e-5, 300  # part of the least value, and coefficients that take so much of a gap
+MAX_EQUATION_COST = 1e-5  # share of the smallest value that a missed equation may add to a gap
+MAX_COSTLY = 300  # coefficients whose equations are held because they would add more
 FEASIBLE = 1e-9  # of the mean slope: what the equations of the dual may lack
 
 
@@ -56,31 +57,31 @@ def free_directions(problem: Problem) -> Floats:
 def feasible_slopes(
     problem: Problem, rows: RowProducts, u: Floats, linear: Any = 0.0, c: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Slopes u (n, m) moved so that the dual's equations hold, and what they pull (m, p), `linear` included.
+    """Slopes u (n, m) moved so that the dual's equations hold, and their sums uᵀZ (m, p), `linear` included.
 
-    The rows that are inside the domain of the conjugate move, those with more room farther. Bounds that cannot be met
-    so are left to the gap to count. Coefficients c (m, d) whose quadratic penalty is next to nothing have equations,
+    The rows within the domain of the conjugate move, those with more room farther. Bounds that cannot be met
+    so are left to the gap to count. Coefficients c (m, d) whose quadratic penalty is tiny have equations,
     too: what they miss would be divided by it.
     """
     c = np.zeros((problem.m, problem.d)) if c is None else c
     directions = free_directions(problem)
     u = _in_domain(problem, rows.y, u)
-    pulled = rows.pull(rows.share[:, None] * u) + linear
-    best, least = (u, pulled), np.inf
-    for _ in range(ROUNDS):
+    sums = rows.gradient_sums(rows.share[:, None] * u) + linear
+    best, smallest = (u, sums), np.inf
+    for _ in range(MAX_ROUNDS):
         size = max(float(rows.share @ np.abs(u).sum(axis=1)), 1e-300)
-        held, aims = _violated(problem, pulled, c, size)
+        held, aims = _violated(problem, sums, c, size)
         if problem.m * (len(held) + len(directions)) > MAX_CONSTRAINTS:
             held, aims = held[:0], aims[:, :0]
         constraints = np.vstack([directions, held])
-        residual = pulled @ constraints.T - np.column_stack([np.zeros((problem.m, len(directions))), aims])
+        residual = sums @ constraints.T - np.column_stack([np.zeros((problem.m, len(directions))), aims])
         worst = float(np.abs(residual).max(initial=0.0)) / size
-        if worst < least:
-            best, least = (u, pulled), worst
+        if worst < smallest:
+            best, smallest = (u, sums), worst
         if worst <= 1e-15 or len(constraints) == 0:
             break
         u = _in_domain(problem, rows.y, _moved(problem, rows, u, constraints, residual))
-        pulled = rows.pull(rows.share[:, None] * u) + linear
+        sums = rows.gradient_sums(rows.share[:, None] * u) + linear
     return best
 
 
@@ -92,16 +93,16 @@ def _in_domain(problem: Problem, y: Floats, u: Floats) -> Floats:
     return p / p.sum(axis=1, keepdims=True) - own
 
 
-def _violated(problem: Problem, pulled: Floats, c: Floats, size: float) -> tuple[Floats, Floats]:
+def _violated(problem: Problem, sums: Floats, c: Floats, size: float) -> tuple[Floats, Floats]:
     """Coordinates (k, p) whose slope is beyond what the penalty allows, and where the slopes must be (m, k)."""
     if problem.parts is None or problem.square.ndim == 2:
         return np.zeros((0, problem.p)), np.zeros((problem.m, 0))
-    g = -pulled[:, : problem.d]
+    g = -sums[:, : problem.d]
     slope = 2.0 * c * problem.square
     aims = slope + _allowed(problem, g - slope)
     missed = np.abs(aims - g).max(axis=0)
     wrong = (missed > 1e-14 * size) & (problem.square <= 0)
-    costly = missed**2 > COSTLY * problem.least_value * problem.square
+    costly = missed**2 > MAX_EQUATION_COST * problem.least_value * problem.square
     if np.count_nonzero(costly) <= MAX_COSTLY:
         wrong |= costly & (missed > 1e-14 * size)
     index = np.flatnonzero(wrong)
@@ -110,15 +111,15 @@ def _violated(problem: Problem, pulled: Floats, c: Floats, size: float) -> tuple
 
 def _allowed(problem: Problem, g: Floats) -> Floats:
     """The nearest slopes in the domain of the conjugate of the penalty without its quadratic part."""
-    found = np.clip(
+    allowed = np.clip(
         g,
         np.where(np.isinf(problem.low), -problem.l1, -np.inf),
         np.where(np.isinf(problem.high), problem.l1, np.inf),
     )
     for group, cost in problem.groups:
-        for row, given in zip(found, g, strict=True):
-            row[group] = given[group] * min(1.0, cost / max(float(np.linalg.norm(given[group])), 1e-300))
-    return found
+        for row, slopes in zip(allowed, g, strict=True):
+            row[group] = slopes[group] * min(1.0, cost / max(float(np.linalg.norm(slopes[group])), 1e-300))
+    return allowed
 
 
 def _moved(problem: Problem, rows: RowProducts, u: Floats, constraints: Floats, residual: Floats) -> Floats:
@@ -144,38 +145,38 @@ def duality_gap(problem: Problem, rows: RowProducts, theta: Floats, u: Floats, f
     slopes at all are feasible too: they prove a fit without loss.
     """
     f = rows.predictions(theta) if f is None else f
-    found = _gap_at(problem, rows, theta, f, *feasible_slopes(problem, rows, u, c=theta[:, : problem.d]))
-    nothing = _gap_at(problem, rows, theta, f, np.zeros_like(u), np.zeros((problem.m, problem.p)))
-    return min(found, nothing, key=lambda gap: (gap.infeasibility > FEASIBLE, gap.gap))
+    at_dual = _gap_at(problem, rows, theta, f, *feasible_slopes(problem, rows, u, c=theta[:, : problem.d]))
+    at_zero = _gap_at(problem, rows, theta, f, np.zeros_like(u), np.zeros((problem.m, problem.p)))
+    return min(at_dual, at_zero, key=lambda gap: (gap.infeasibility > FEASIBLE, gap.gap))
 
 
-def _gap_at(problem: Problem, rows: RowProducts, theta: Floats, f: Floats, u: Floats, pulled: Floats) -> Gap:
+def _gap_at(problem: Problem, rows: RowProducts, theta: Floats, f: Floats, u: Floats, sums: Floats) -> Gap:
     size = max(float(rows.share @ np.abs(u).sum(axis=1)), 1e-300)
     d = problem.d
-    intercepts, missed = (np.abs(theta[:, d:]), np.abs(pulled[:, d:]))
+    intercepts, missed = (np.abs(theta[:, d:]), np.abs(sums[:, d:]))
     extra, infeasibility = float((intercepts * missed).sum()), float(missed.max(initial=0.0)) / size
-    shrink = _shrinkage(problem, pulled)
-    u, pulled = shrink * u, shrink * pulled
+    shrink = _shrinkage(problem, sums)
+    u, sums = shrink * u, shrink * sums
     one = problem.m == 1
     young = problem.loss.young(rows.y, f[:, 0] if one else f, u[:, 0] if one else u)
     gap = float(rows.share @ np.maximum(young, 0.0)) + extra
-    penalty, miss = _penalty_young(problem, theta[:, :d], -pulled[:, :d])
+    penalty, miss = _penalty_young(problem, theta[:, :d], -sums[:, :d])
     return Gap(gap + penalty, max(infeasibility, miss / size))
 
 
-def _shrinkage(problem: Problem, pulled: Floats) -> float:
+def _shrinkage(problem: Problem, sums: Floats) -> float:
     """The largest factor of at most 1 that brings slopes within absolute values and norms of groups."""
     if problem.parts is None or problem.square.ndim == 2:
         return 1.0
-    g = -pulled[:, : problem.d]
+    g = -sums[:, : problem.d]
     bound = np.where((problem.l1 > 0) & (problem.square <= 0), problem.l1, np.inf)
     g = np.maximum(np.where(np.isinf(problem.high), g, 0.0), np.where(np.isinf(problem.low), -g, 0.0))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = float(np.min(np.where(g > bound, bound / g, 1.0), initial=1.0))
+        factor = float(np.min(np.where(g > bound, bound / g, 1.0), initial=1.0))
     for group, cost in problem.groups:
         largest = max(float(np.linalg.norm(row[group])) for row in g)
-        found = min(found, cost / largest) if largest > cost > 0 else found
-    return found
+        factor = min(factor, cost / largest) if largest > cost > 0 else factor
+    return factor
 
 
 def _penalty_young(problem: Problem, c: Floats, g: Floats) -> tuple[float, float]:
@@ -198,13 +199,13 @@ def _penalty_young(problem: Problem, c: Floats, g: Floats) -> tuple[float, float
         missed = np.where(free, v - g, 0.0)
     else:
         quadratic = float((rest * solve_spd(square, rest.T).T).sum()) / 4.0
-        left = v - g  # 2Sc itself is in the range of S
-        missed = left - solve_spd(square, left.T).T @ square
+        difference = v - g  # 2Sc itself is in the range of S
+        missed = difference - solve_spd(square, difference.T).T @ square
     gap = quadratic + float(np.abs(missed * c).sum())
-    inside = np.clip(0.0, problem.low, problem.high)
-    best = v * inside - problem.l1 * np.abs(inside)
+    within = np.clip(0.0, problem.low, problem.high)
+    best = v * within - problem.l1 * np.abs(within)
     for end in (problem.low, problem.high):
-        finite = np.where(np.isfinite(end), end, inside)
+        finite = np.where(np.isfinite(end), end, within)
         best = np.maximum(best, v * finite - problem.l1 * np.abs(finite))
     gap += 0.0 if problem.groups else float((problem.l1 * np.abs(c) + best - v * c).sum())
     for group, cost in problem.groups:

@@ -29,14 +29,14 @@ class RowProducts:
             problem.rows.sum(lambda block: [problem.predictions(part, theta) for part, _, _ in problem.panels(block)])
         )
 
-    def pull(self, values: Floats) -> Floats:
+    def gradient_sums(self, values: Floats) -> Floats:
         """valuesᵀZ (m, p) for values (n, m)."""
         problem = self.problem
 
         def of_block(block: Block) -> Floats:
             total, start = np.zeros((problem.m, problem.p)), block.start
             for part, y, _ in problem.panels(block):
-                total += problem.pull(part, values[start : start + len(y)])
+                total += problem.gradient_sums(part, values[start : start + len(y)])
                 start += len(y)
             return total
 
@@ -51,8 +51,8 @@ class RowProducts:
         def of_block(block: Block) -> Floats:
             total, start = np.zeros((size, size)), block.start
             for part, y, _ in problem.panels(block):
-                some = values[start : start + len(y)]
-                total += problem.joint_gram(part, some) if some.ndim == 3 else problem.weighted_gram(part, some)
+                h = values[start : start + len(y)]
+                total += problem.joint_gram(part, h) if h.ndim == 3 else problem.weighted_gram(part, h)
                 start += len(y)
             return total
 

@@ -56,39 +56,39 @@ def fit_problem(
         problem = problem.with_penalty(Zero())
     problem.loss.refuse(problem.columns.low, problem.columns.high)
     method, reason = _method(problem, solver)
-    given = problem
+    asked = problem
     if method.uses_landmarks:
         problem = LandmarkProblem.of(problem)
     max_iter, tol = method.limits(max_iter, tol)
-    first = start
+    begin = start
     if start is None and method.starts_from_sample:
-        first, hessian = _from_sample(problem, method)
+        begin, hessian = _from_sample(problem, method)
         method = method.with_hessian(hessian)
     watched = method.may_diverge and may_separate(problem)
     callbacks = [*callbacks, Watch(problem)] if watched else callbacks
-    outcome = run(method, problem, first, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
-    if watched and may_have_none(problem, outcome):
-        columns = separating_columns(problem, outcome.theta)
+    result = run(method, problem, begin, max_iter=max_iter, tol=tol, callbacks=callbacks, inner=inner)
+    if watched and may_have_none(problem, result):
+        columns = separating_columns(problem, result.theta)
         if columns is not None:
-            return _separated(given, columns, max_iter, tol, warn, inner)
-    if outcome.state.details.separating_columns is not None:
-        return _separated_majorizer(problem, outcome, max_iter, tol, warn, inner)
-    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
-    if solver == "auto" and not (found.certificate.holds or outcome.ended) and _worth_more(problem, method):
-        found = _resolved(problem, found, max_iter, tol, inner)
-    if found.certificate.tolerance > tol:
-        reached = found.certificate.tolerance
+            return _separated(asked, columns, max_iter, tol, warn, inner)
+    if result.state.details.separating_columns is not None:
+        return _separated_majorizer(problem, result, max_iter, tol, warn, inner)
+    solution = _finished(problem, method, reason, result, _reachable(method, result, tol))
+    if solver == "auto" and not (solution.certificate.holds or result.ended) and _worth_more(problem, method):
+        solution = _resolved(problem, solution, max_iter, tol, inner)
+    if solution.certificate.tolerance > tol:
+        reached = solution.certificate.tolerance
         said = f"Rounding leaves this solver a tolerance of {reached:g}, not the {tol:g} asked for."
-        found = replace(found, certificate=replace(found.certificate, note=said))
-    if warn and found.perfect and not found.certificate.holds:
-        warn_user(found.perfect, ConvergenceWarning)
-    elif warn and not found.certificate.holds and not outcome.interrupted:
-        say(found, max_iter)
-    return found if problem is given else replace(found, iterate=Iterate(given, found.theta, found.details))
+        solution = replace(solution, certificate=replace(solution.certificate, note=said))
+    if warn and solution.perfect and not solution.certificate.holds:
+        warn_user(solution.perfect, ConvergenceWarning)
+    elif warn and not solution.certificate.holds and not result.interrupted:
+        say(solution, max_iter)
+    return solution if problem is asked else replace(solution, iterate=Iterate(asked, solution.theta, solution.details))
 
 
 def _counted_rows(problem: Problem) -> Ints | None:
-    """The rows with a positive weight, where some in memory have none: those never reach a solver."""
+    """The rows with a positive weight, where rows in memory have none: those never reach a solver."""
     rows = problem.rows
     if not isinstance(rows, MemoryRows) or rows.basis is not None or rows.weight is None or (rows.weight > 0).all():
         return None
@@ -100,8 +100,8 @@ def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: A
     """The fit of the rows that count alone, said of all: what is known of single rows goes back to their places."""
     rows: Any = problem.rows
     part = problem.on(rows.subset(index))
-    first = None if start is None else part.to_standardized(*problem.to_original(start))
-    fit = fit_problem(part, start=first, **options)
+    begin = None if start is None else part.to_standardized(*problem.to_original(start))
+    fit = fit_problem(part, start=begin, **options)
     details, dual = fit.details, fit.dual
     if dual is not None:
         whole = np.zeros((rows.n + len(dual) - len(index), *dual.shape[1:]))
@@ -111,9 +111,9 @@ def _among_all(problem: Problem, index: Ints, start: Floats | None, **options: A
     return replace(fit, iterate=Iterate(problem, theta, details))
 
 
-def _reachable(method: AnySolver, outcome: Run[Any], tol: float) -> float:
+def _reachable(method: AnySolver, result: Run[Any], tol: float) -> float:
     """The tolerance asked for, or what rounding leaves the solver where it was not reached."""
-    return tol if outcome.residual <= tol else max(tol, method.min_tol)
+    return tol if result.residual <= tol else max(tol, method.min_tol)
 
 
 def _worth_more(problem: Problem, method: AnySolver) -> bool:
@@ -122,17 +122,17 @@ def _worth_more(problem: Problem, method: AnySolver) -> bool:
     return problem.loss.convex and problem.penalty.convex and not method.last_resort and work <= MAX_RESOLVED
 
 
-def _resolved(problem: Problem, first: Solution, max_iter: int, tol: float, inner: bool) -> Solution:
+def _resolved(problem: Problem, stalled: Solution, max_iter: int, tol: float, inner: bool) -> Solution:
     """The fit by the general method, begun where another stopped; the first one where that is no better."""
     method, reason = last_resort(problem)
-    usable = np.isfinite(first.theta).all() and first.value <= problem.value(problem.zero())
-    start = first.theta if usable and not problem.loss.estimates_scale else None
-    outcome = run(method, problem, start, max_iter=max_iter, tol=tol, inner=inner)
-    reason = f"{reason}; {first.solver.name} stopped short of its tolerance"
-    found = _finished(problem, method, reason, outcome, _reachable(method, outcome, tol))
-    if found.certificate.holds or not found.value >= first.value:
-        return replace(found, iterations=first.iterations + found.iterations)
-    return first
+    usable = np.isfinite(stalled.theta).all() and stalled.value <= problem.value(problem.zero())
+    start = stalled.theta if usable and not problem.loss.estimates_scale else None
+    result = run(method, problem, start, max_iter=max_iter, tol=tol, inner=inner)
+    reason = f"{reason}; {stalled.solver.name} stopped short of its tolerance"
+    solution = _finished(problem, method, reason, result, _reachable(method, result, tol))
+    if solution.certificate.holds or not solution.value >= stalled.value:
+        return replace(solution, iterations=stalled.iterations + solution.iterations)
+    return stalled
 
 
 def _method(problem: Problem, solver: Any) -> tuple[AnySolver, str]:
@@ -149,9 +149,9 @@ def _method(problem: Problem, solver: Any) -> tuple[AnySolver, str]:
 def _from_sample(problem: Problem, method: AnySolver) -> tuple[Floats | None, Floats | None]:
     """Near the optimum at a fraction of its cost: the same problem on some of the rows, and its Hessian there."""
     rows = problem.rows
-    some_rows = problem.some()
-    if some_rows is not problem:
-        return _start_of(method, some_rows)
+    subproblem = problem.curvature_sample()
+    if subproblem is not problem:
+        return _start_of(method, subproblem)
     if not isinstance(rows, MemoryRows) or rows.is_sparse or rows.n < 4 * max(SAMPLE_ROWS, 20 * problem.p * problem.m):
         return None, None
     stride = rows.n // max(SAMPLE_ROWS, 20 * problem.p * problem.m)
@@ -160,35 +160,35 @@ def _from_sample(problem: Problem, method: AnySolver) -> tuple[Floats | None, Fl
 
 
 def _start_of(method: AnySolver, sample: Problem) -> tuple[Floats | None, Floats | None]:
-    outcome = run(method, sample, max_iter=30, tol=1e-3, inner=True)
-    return (outcome.theta, outcome.state.details.hessian) if np.isfinite(outcome.value) else (None, None)
+    result = run(method, sample, max_iter=30, tol=1e-3, inner=True)
+    return (result.theta, result.state.details.hessian) if np.isfinite(result.value) else (None, None)
 
 
-def _finished(problem: Problem, method: AnySolver, reason: str, outcome: Run[Any], tol: float) -> Solution:
-    theta = _settled(problem, outcome.theta)
-    kind, value = certified(problem, theta, outcome)
-    value = value if np.isfinite(outcome.value) else np.inf  # out of bounds, or beyond the range of numbers
+def _finished(problem: Problem, method: AnySolver, reason: str, result: Run[Any], tol: float) -> Solution:
+    theta = _settled(problem, result.theta)
+    kind, value = certified(problem, theta, result)
+    value = value if np.isfinite(result.value) else np.inf  # out of bounds, or beyond the range of numbers
     convex = problem.loss.convex and (problem.penalty.convex or problem.alpha == 0)
     note = f"{WITHOUT_MARGIN[0].upper()}{WITHOUT_MARGIN[1:]}." if reason == WITHOUT_MARGIN else ""
     certificate = Certificate(
         kind, value, tol, bool(value <= tol), _rank(problem), None, "rows", note=note, convex=convex
     )
-    perfect = perfect_fit(problem, theta, outcome.scale)
+    perfect = perfect_fit(problem, theta, result.scale)
     if perfect:
         certificate = replace(certificate, note=perfect, attained=problem.loss.convex)
     coef, intercept = problem.to_original(theta)
     return Solution(
         coef=coef,
         intercept=intercept,
-        value=outcome.value,
+        value=result.value,
         certificate=certificate,
         solver=SolverInfo(method.name, reason),
-        history=outcome.history,
-        iterations=outcome.iterations,
-        scale=outcome.scale,
-        interrupted=outcome.interrupted,
+        history=result.history,
+        iterations=result.iterations,
+        scale=result.scale,
+        interrupted=result.interrupted,
         perfect=perfect,
-        iterate=Iterate(problem, theta, outcome.state.details),
+        iterate=Iterate(problem, theta, result.state.details),
     )
 
 
@@ -198,23 +198,23 @@ def _settled(problem: Problem, theta: Floats) -> Floats:
     """
     if problem.m == 1 and not problem.constant.any():
         return theta
-    found = theta.copy()
-    found[:, : problem.d] = problem.of_constants(theta[:, : problem.d] * problem.inverse) * problem.scale
+    settled = theta.copy()
+    settled[:, : problem.d] = problem.of_constants(theta[:, : problem.d] * problem.inverse) * problem.scale
     if problem.m == 1:
-        return found
+        return settled
     if problem.parts is not None and problem.parts.smooth and not problem.square.any():
-        found[:, : problem.d] -= found[:, : problem.d].mean(axis=0)
+        settled[:, : problem.d] -= settled[:, : problem.d].mean(axis=0)
     if problem.intercept:
-        found[:, problem.d] -= problem.to_original(found)[1].mean()
-    return found
+        settled[:, problem.d] -= problem.to_original(settled)[1].mean()
+    return settled
 
 
-def certified(problem: Problem, theta: Floats, outcome: Run[Any]) -> tuple[str, float]:
+def certified(problem: Problem, theta: Floats, result: Run[Any]) -> tuple[str, float]:
     """How near θ is to the optimum, computed anew from the rows: what is measured, and its value."""
     if is_concave(problem):
         problem, theta = majorizer(problem, theta)
     loss = problem.loss
-    details = outcome.state.details
+    details = result.state.details
     u = details.dual
     fixed = loss.convex and not loss.estimates_scale
     if fixed and (u is not None or loss.power):
@@ -225,9 +225,9 @@ def certified(problem: Problem, theta: Floats, outcome: Run[Any]) -> tuple[str, 
         gap = duality_gap(problem, rows, theta, u.reshape(len(u), -1)[: len(f)], f)
         return "duality gap", gap.relative(max(abs(problem.value(theta)), problem.least_value))
     if loss.weighted_hinge or loss.piecewise_linear or loss.class_hinge:
-        return details.criterion or CHANGE, outcome.residual
-    if outcome.scale is not None:
-        return "gradient", outcome.residual
+        return details.criterion or CHANGE, result.residual
+    if result.scale is not None:
+        return "gradient", result.residual
     known = details.point
     point = known if known is not None and known.theta is theta else problem.at(theta)
     smooth = problem.parts is not None and problem.parts.smooth
@@ -262,24 +262,24 @@ def say(fit: Solution, max_iter: int) -> None:
 
 
 def _separated_majorizer(
-    problem: Problem, outcome: Run[Any], max_iter: int, tol: float, warn: bool, inner: bool
+    problem: Problem, result: Run[Any], max_iter: int, tol: float, warn: bool, inner: bool
 ) -> Solution:
     """A finite answer where the columns that a concave penalty leaves free separate the classes."""
-    above, _ = majorizer(problem, outcome.theta)
-    columns = outcome.state.details.separating_columns
+    above, _ = majorizer(problem, result.theta)
+    columns = result.state.details.separating_columns
     assert columns is not None
-    found = _separated(above, columns, max_iter, tol, warn, inner)
-    theta = problem.to_standardized(found.coef, found.intercept)
-    return replace(found, iterate=Iterate(problem, theta, found.details), value=problem.value(theta))
+    solution = _separated(above, columns, max_iter, tol, warn, inner)
+    theta = problem.to_standardized(solution.coef, solution.intercept)
+    return replace(solution, iterate=Iterate(problem, theta, solution.details), value=problem.value(theta))
 
 
 def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, warn: bool, inner: bool) -> Solution:
     """A finite answer where the optimum is at infinity: a small penalty, in standard units."""
-    some = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
-    where = f"by {some}" if columns else "by a combination of the columns"
+    names = ", ".join(f"column {problem.rows.name(j)}" for j in columns[:5])
+    where = f"by {names}" if columns else "by a combination of the columns"
     what = f"The classes are separated perfectly {where}"
     if problem.loss.targets == "counts":
-        where = some or "a combination of the columns"
+        where = names or "a combination of the columns"
         what = f"Every count is zero where {where} says so"
     penalised = problem.parts is not None and not problem.parts.nothing
     kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
@@ -294,7 +294,8 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     ridge = np.full(problem.d, RIDGE_OF_SEPARATED)
     kept.__dict__["square"] = problem.square + (ridge if problem.square.ndim == 1 else np.diag(ridge))
     method, reason = choose(kept)
-    outcome = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
-    found = _finished(kept, method, reason, outcome, tol)
-    certificate = replace(found.certificate, note=f"{what}; {kept_by} keeps the coefficients finite.", attained=False)
-    return replace(found, separated=True, certificate=certificate)
+    result = run(method, kept, max_iter=max_iter, tol=tol, inner=inner)
+    solution = _finished(kept, method, reason, result, tol)
+    note = f"{what}; {kept_by} keeps the coefficients finite."
+    certificate = replace(solution.certificate, note=note, attained=False)
+    return replace(solution, separated=True, certificate=certificate)

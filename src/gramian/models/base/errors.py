@@ -50,7 +50,7 @@ def covariance_of(fit: Solution) -> Covariance | None:
     if fit.perfect and not fit.certificate.holds:
         return None
     theta = problem.to_standardized(fit.coef, fit.intercept)
-    S = np.asarray(np.kron(np.eye(problem.m), problem.bend), dtype=np.float64)
+    S = np.asarray(np.kron(np.eye(problem.m), problem.penalty_hessian), dtype=np.float64)
     if problem.m == 1 and not isinstance(loss, LIKELIHOODS):
         if not joint_scale(loss) or fit.scale is None:
             return _sandwich(problem, theta, S)

@@ -86,7 +86,7 @@ class Loss(ABC):
 
     @abstractmethod
     def gradient(self, y: Floats, f: Floats) -> Floats:
-        """∂ loss / ∂ f; one of the subgradients at a kink."""
+        """∂ loss / ∂ f; one of the subgradients where there is none."""
 
     @abstractmethod
     def curvature(self, y: Floats, f: Floats) -> Floats:
@@ -210,40 +210,40 @@ class Scaled(Loss):
 
 
 class PiecewiseLinear(Loss):
-    """max(low · (f − at), high · (f − at)): two slopes and a kink, given by `kink`."""
+    """max(low · (f − at), high · (f − at)): two slopes and a breakpoint, given by `breakpoint`."""
 
     smooth: ClassVar[bool] = False
     piecewise_linear: ClassVar[bool] = True
 
     @abstractmethod
-    def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         """(at, low, high) of each row."""
 
     def value(self, y: Floats, f: Floats) -> Floats:
-        at, low, high = self.kink(y)
+        at, low, high = self.breakpoint(y)
         return np.maximum(low * (f - at), high * (f - at))
 
     def gradient(self, y: Floats, f: Floats) -> Floats:
-        at, low, high = self.kink(y)
+        at, low, high = self.breakpoint(y)
         return np.where(f > at, high, np.where(f < at, low, (low + high) / 2.0))
 
     def curvature(self, y: Floats, f: Floats) -> Floats:
         return np.zeros_like(f)
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
-        at, low, high = self.kink(y)
+        at, low, high = self.breakpoint(y)
         return np.where((u >= low) & (u <= high), u * at, np.inf)
 
     def slopes(self, y: Floats) -> tuple[Floats, Floats]:
-        _, low, high = self.kink(y)
+        _, low, high = self.breakpoint(y)
         return low, high
 
     def young(self, y: Floats, f: Floats, u: Floats) -> Floats:
-        at, low, high = self.kink(y)
+        at, low, high = self.breakpoint(y)
         return np.where(f > at, (high - u) * (f - at), (u - low) * (at - f))
 
     def envelope(self, y: Floats, f: Floats, step: float) -> tuple[Floats, Floats, Floats]:
-        at, low, high = self.kink(y)
+        at, low, high = self.breakpoint(y)
         free = (f - at) / step
         slope = np.clip(free, low, high)
         inside = (free > low) & (free < high)

@@ -160,7 +160,7 @@ class Perceptron(PiecewiseLinear):
     def zero_is_optimal(self) -> bool:
         return True
 
-    def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return np.zeros_like(y), np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
 
@@ -180,7 +180,7 @@ class Hinge(PiecewiseLinear):
     def has_margin(self) -> bool:
         return True
 
-    def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return y, np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
 
@@ -350,7 +350,7 @@ class SoftMargin(Loss):
 
 @dataclass(frozen=True)
 class SoftKink(Loss):
-    """A loss with a kink, averaged over a normal shift of the prediction: smooth, and the same far from the kink.
+    """A piecewise-linear loss averaged over a normal shift of the prediction: smooth, and the same far from them.
 
     >>> import numpy as np
     >>> SoftKink(Hinge(), 1e-6).value(np.array([1.0]), np.array([0.5]))
@@ -361,7 +361,7 @@ class SoftKink(Loss):
     width: float
 
     def _part(self, y: Floats, f: Floats) -> tuple[Floats, Floats, Floats]:
-        at, low, high = self.inner.kink(y)
+        at, low, high = self.inner.breakpoint(y)
         return (f - at) / self.width, low, high - low
 
     def value(self, y: Floats, f: Floats) -> Floats:

@@ -35,7 +35,7 @@ def scalar_envelope(loss: Any, y: Floats, f: Floats, step: float) -> tuple[Float
             break
     slope, bend = loss.gradient(y, x), np.abs(loss.curvature(y, x))
     between = np.zeros(len(x), dtype=bool)
-    if not loss.smooth:  # at a kink; elsewhere f − x has fewer digits than the slope
+    if not loss.smooth:  # at a breakpoint; elsewhere f − x has fewer digits than the slope
         between = np.abs((f - x) / step - slope) > 1e-6 * (np.abs(slope) + np.abs(f - x) / step)
         slope = np.where(between, (f - x) / step, slope)
     with np.errstate(divide="ignore"):

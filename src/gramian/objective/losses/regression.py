@@ -51,7 +51,7 @@ class Absolute(PiecewiseLinear):
     array([2.])
     """
 
-    def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return y, np.full_like(y, -1.0), np.ones_like(y)
 
     def start(self, mean: float) -> float:
@@ -72,7 +72,7 @@ class Quantile(PiecewiseLinear):
     def __post_init__(self) -> None:
         _within("q", self.q, 0.0, 1.0)
 
-    def kink(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+    def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         return y, np.full_like(y, -self.q), np.full_like(y, 1.0 - self.q)
 
     def start(self, mean: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Bools, Floats
-from gramian.solvers.smooth.newton import ENOUGH
+from gramian.solvers.smooth.newton import SUFFICIENT_DECREASE
 
 SHORTEST = 1e-8  # part of a step
 ROUNDING = 1e-13  # of the objective
@@ -18,7 +18,11 @@ class Backtracking:
     """
 
     def __init__(
-        self, base: Floats, value: Floats | None = None, step: Floats | None = None, sufficient: float = ENOUGH
+        self,
+        base: Floats,
+        value: Floats | None = None,
+        step: Floats | None = None,
+        sufficient: float = SUFFICIENT_DECREASE,
     ) -> None:
         count = len(base)
         self.base, self.sufficient = base.copy(), sufficient

@@ -13,7 +13,7 @@ from gramian.selection.cv.leave_one_out import has_dense_hessian
 from gramian.selection.cv.scores import mean_and_error
 from gramian.selection.cv.splits import Plan
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
-from gramian.solvers.smooth.newton import FAST, Curvature
+from gramian.solvers.smooth.newton import FAST_RESIDUAL, Curvature
 
 MOST_PASSES = 60
 LEEWAY = 1e-3  # of the loss, by which a forecast may be worse than where it came from
@@ -78,7 +78,7 @@ class _Path:
         self.problem, self.passes, self.tol, self.settled = problem, passes, tol, settled
         self.train, self.test = self.passes.train, self.passes.test
         small = self.passes.table is not None
-        self.patience, self.fast = (-1, FAST_OWN) if small else (PATIENCE, FAST)
+        self.patience, self.fast = (-1, FAST_OWN) if small else (PATIENCE, FAST_RESIDUAL)
         self.zero = np.repeat(problem.zero(), len(self.train), axis=0)
         self.hessians: Floats | None = None  # (atoms, 1 or M, p, p)
         self.pairs: list[list[tuple[Floats, Floats]]] = [[] for _ in self.train]  # steps, and what they did to the loss
@@ -128,7 +128,7 @@ class _Path:
             elif last is not None:
                 for k, (s, change) in enumerate(zip(moved, g - last, strict=True)):
                     curvatures[k] = curvatures[k].updated(s, change)
-                    self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.bend @ s)]
+                    self.pairs[k] = [*self.pairs[k][-MOST_PAIRS:], (s, change - problem.penalty_hessian @ s)]
             step = -np.stack([c.inverse(row) for c, row in zip(curvatures, g, strict=True)])
             whole, shrunk = (search.slope < 0) & (search.length == 1.0), search.slope
             fall = (g * step).sum(axis=1)
@@ -172,7 +172,7 @@ class _Path:
             sums = np.tensordot(share, self.hessians[:, 0], axes=1)
         else:
             sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
-        sums += problem.bend
+        sums += problem.penalty_hessian
         for H, pairs in zip(sums, self.pairs, strict=True):
-            found.append(Curvature(H).updated_by((s, change + problem.bend @ s) for s, change in pairs))
+            found.append(Curvature(H).updated_by((s, change + problem.penalty_hessian @ s) for s, change in pairs))
         return found

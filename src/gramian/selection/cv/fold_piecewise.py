@@ -49,7 +49,7 @@ class FoldPiecewise(SharedFolds):
         assert block.y is not None
         assert isinstance(problem.loss, PiecewiseLinear)
         self.Z = problem.standard(problem.prepared(np.asarray(block.X)))
-        self.pieces = [np.ascontiguousarray(part) for part in problem.loss.kink(block.y[:, 0])]
+        self.pieces = [np.ascontiguousarray(part) for part in problem.loss.breakpoint(block.y[:, 0])]
         self.train, self.test = row_weights(plans, block.weights)
         self.known: list[dict[float, Floats]] = [{} for _ in self.train]  # of every model, θ (1, p) at each alpha
         self.path = self.known[0]
@@ -60,7 +60,7 @@ class FoldPiecewise(SharedFolds):
         """Mean validation losses (A, K) from large alphas to small; None where a part lacks a class."""
         if (self.train.sum(axis=1) <= 0).any() or not self._both_signs():
             return None
-        bends = [self.problem.with_alpha(float(alpha)).bend for alpha in alphas]
+        bends = [self.problem.with_alpha(float(alpha)).penalty_hessian for alpha in alphas]
         with single_threaded_blas():
             self._solve(0, alphas, bends)
 

@@ -275,7 +275,7 @@ class _Models:
         if not problem.square.any():
             return H
         output, column = np.divmod(index, problem.p)
-        return np.asarray(H + problem.bend[np.ix_(column, column)] * (output[:, None] == output))
+        return np.asarray(H + problem.penalty_hessian[np.ix_(column, column)] * (output[:, None] == output))
 
     def within(self, theta: Floats) -> Floats:
         """θ moved to the nearest point within bounds."""
@@ -289,7 +289,7 @@ class _Models:
         return np.stack(found).reshape(theta.shape)
 
     def nonsmooth(self, theta: Floats) -> Floats:
-        return np.array([self.problem.rough(one.reshape(self.problem.m, -1)) for one in theta])
+        return np.array([self.problem.nonsmooth_penalty(one.reshape(self.problem.m, -1)) for one in theta])
 
 
 def _classes_complete(problem: Problem, passes: FoldPasses) -> bool:

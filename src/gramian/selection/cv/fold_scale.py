@@ -127,7 +127,7 @@ class FoldScale(SharedFolds):
             H[:, p, :p] = H[:, :p, p] = sums / scale[:, None] - self.delta * self.pulled
             H[:, p, p] = squares / scale**2 - self.delta**2 * self.beyond
             H *= (2.0 / (scale * self.total))[:, None, None]
-            H[:, :p, :p] += problem.bend
+            H[:, :p, :p] += problem.penalty_hessian
             step = self._direction(problem, H, g, theta)
             if step is None:
                 return None

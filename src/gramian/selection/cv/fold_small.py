@@ -8,7 +8,7 @@ from gramian.rows import single_threaded_blas
 from gramian.selection.cv.backtracking import Backtracking
 from gramian.selection.cv.fold_passes import FoldPasses, extrapolated, nearest
 from gramian.solvers.smooth.newton import solver_of
-from gramian.solvers.smooth.proximal_newton import MOST_SWEEPS, minimiser
+from gramian.solvers.smooth.proximal_newton import MAX_SWEEPS, minimiser
 
 MOST_PRODUCTS = 2**21  # of a Hessian: below, the calls of a pass cost about as much
 MOST_WHOLE = 100  # coefficients with zeros or bounds that are worked on as a whole
@@ -161,7 +161,7 @@ class SmallPath:
             B = self.Z.T * root
             np.matmul(B, B.T, out=self.hessians[k])
         if self.smooth:
-            self.inverses[live] = _inverses(self.hessians[live] + problem.bend)
+            self.inverses[live] = _inverses(self.hessians[live] + problem.penalty_hessian)
 
     def _steps(
         self, problem: Problem, live: Ints, theta: Floats, g: Floats, nonsmooth: Floats, size: Floats
@@ -170,14 +170,14 @@ class SmallPath:
         if self.smooth:
             delta = -(self.inverses[live] @ g[:, :, None])[:, :, 0]
             return delta, -(g * delta).sum(axis=1)
-        H = self.hessians[live] + problem.bend
+        H = self.hessians[live] + problem.penalty_hessian
         left = np.abs(theta - problem.prox(theta - g, 1.0))
         curve = np.diagonal(H, axis1=1, axis2=2)
         if ((curve <= 0) & (left > FLAT * size[:, None])).any():
             return None
         x, slope = theta.copy(), g.copy()
         for k, enough in enumerate((INNER * left.max(axis=1, initial=0.0)).tolist()):
-            minimiser(len(x[k]))(H[k], x[k], slope[k], *problem.separable, enough, MOST_SWEEPS)
+            minimiser(len(x[k]))(H[k], x[k], slope[k], *problem.separable, enough, MAX_SWEEPS)
         delta = x - theta
         return delta, nonsmooth - nonsmooth_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)
 

@@ -80,7 +80,7 @@ def softened(problem: Problem, theta: Floats) -> Problem:
     def of_block(block: Block) -> Floats:
         total = np.zeros(2)
         for part, y, w in problem.panels(block):
-            e = problem.predictions(part, theta)[:, 0] - loss.kink(y)[0]
+            e = problem.predictions(part, theta)[:, 0] - loss.breakpoint(y)[0]
             weight = weights_or_ones(w, len(y))
             total += weight @ e, weight @ e**2
         return total

@@ -49,9 +49,9 @@ class Course:
         if self.fused:
             self.twice, self.l1 = np.zeros(problem.p), np.zeros(problem.p)
             self.low, self.high = np.full(problem.p, -np.inf), np.full(problem.p, np.inf)
-            some = slice(problem.d)
-            self.twice[some], self.l1[some] = 2.0 * problem.square, problem.l1
-            self.low[some], self.high[some] = problem.low, problem.high
+            coefs = slice(problem.d)
+            self.twice[coefs], self.l1[coefs] = 2.0 * problem.square, problem.l1
+            self.low[coefs], self.high[coefs] = problem.low, problem.high
 
     def _is_fused(self) -> bool:
         problem = self.problem
@@ -79,8 +79,8 @@ class Course:
         width = X.nnz / X.shape[0] + 1 if sp.issparse(X) else self.problem.p
         batches = max(1, int(STAGE_CELLS / (width * self.batch)))
         for first in range(0, len(rates), batches):
-            some = order[first * self.batch : (first + batches) * self.batch]
-            self._run_fused(block, some, rates[first : first + batches], walk)
+            rows = order[first * self.batch : (first + batches) * self.batch]
+            self._run_fused(block, rows, rates[first : first + batches], walk)
 
     def _run_fused(self, block: Block, order: Ints, rates: Floats, walk: Walk) -> None:
         problem = self.problem
@@ -108,7 +108,7 @@ class Course:
         for part, y, w in problem.panels(batch):
             f = problem.predictions(part, theta)
             slopes = problem.loss.gradient(y, f if m > 1 else f[:, 0]).reshape(len(y), m)
-            g += problem.pull(part, slopes if w is None else slopes * w[:, None])
+            g += problem.gradient_sums(part, slopes if w is None else slopes * w[:, None])
         g /= len(rows) * self.mean_weight
         if problem.parts is not None:
             g[:, :d] += problem.quadratic(theta)[1]

@@ -20,7 +20,7 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 def compiled_loss(loss: Loss, y: Floats) -> tuple[int, Floats, Floats, Floats] | None:
     """The number of a loss and three arrays that say its slope at each row; None for losses not compiled here."""
     if loss.piecewise_linear:
-        return KINKED, *cast(PiecewiseLinear, loss).kink(y)
+        return KINKED, *cast(PiecewiseLinear, loss).breakpoint(y)
     if type(loss) is Huber:
         return HUBER, y, np.array([loss.delta]), np.array([loss.unit])
     code = {Squared: SQUARED, Logistic: LOGISTIC, Poisson: POISSON, SquaredHinge: SQUARED_HINGE}.get(type(loss))

@@ -153,10 +153,10 @@ def sweep_dense(
     mistakes = 0
     for position in range(len(order)):
         i = order[position]
-        left = weight[i]
-        while left > 0.0:
-            rate = min(left, 1.0)
-            left -= rate
+        rest = weight[i]
+        while rest > 0.0:
+            rate = min(rest, 1.0)
+            rest -= rate
             if m == 1:
                 side = 1.0 if codes[i] == 1 else -1.0
                 f = 0.0
@@ -205,10 +205,10 @@ def sweep_sparse(
     mistakes = 0
     for position in range(len(order)):
         i = order[position]
-        left = weight[i]
-        while left > 0.0:
-            rate = min(left, 1.0)
-            left -= rate
+        rest = weight[i]
+        while rest > 0.0:
+            rate = min(rest, 1.0)
+            rest -= rate
             if m == 1:
                 side = 1.0 if codes[i] == 1 else -1.0
                 f = 0.0
@@ -244,14 +244,14 @@ def largest_norm(problem: Problem) -> float:
     """R: the largest norm of a row in standard units, with its 1."""
 
     def of_block(block: Block) -> list[float]:
-        found = []
+        largest = []
         for part, _, w in problem.panels(block):
             if sp.issparse(part):
                 Z = problem.standard_sparse(part)
                 squares = np.asarray(Z.multiply(Z).sum(axis=1)).reshape(-1)
             else:
                 squares = (problem.standard(part) ** 2).sum(axis=1)
-            found.append(float(squares[slice(None) if w is None else w > 0].max(initial=0.0)))
-        return found
+            largest.append(float(squares[slice(None) if w is None else w > 0].max(initial=0.0)))
+        return largest
 
     return float(np.sqrt(max(problem.rows.sum(of_block))))

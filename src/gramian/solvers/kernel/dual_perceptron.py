@@ -143,18 +143,18 @@ def _margins(f: Floats, codes: Index) -> Floats:
 @njit(cache=True, nogil=True)
 def sweep_dual(
     table: Any, slot: Any, used: Any, tick: int, codes: Any, weight: Any, order: Any, now: Any, lag: Any, f: Any,
-    late: Any, intercept: bool, average: bool, clock: float, place: int, left: float,
+    late: Any, intercept: bool, average: bool, clock: float, place: int, rest: float,
 ) -> Any:  # fmt: skip  # pragma: no cover - compiled
-    """Visits from `place` on, until a mistake whose row is not there; returns where, what is left of its weight, the
-    clock and the mistakes. A negative `left` is all of it."""
+    """Visits from `place` on, until a mistake whose row is not there; returns where, the rest of its weight, the
+    clock and the mistakes. A negative `rest` is all of it."""
     m, n = f.shape
     mistakes = 0
     shift = 1.0 if intercept else 0.0
     while place < len(order):
         i = order[place]
-        if left < 0.0:
-            left = weight[i]
-        while left > 0.0:
+        if rest < 0.0:
+            rest = weight[i]
+        while rest > 0.0:
             plus, minus = -1, -1
             if m == 1:
                 side = 1.0 if codes[i] == 1 else -1.0
@@ -167,10 +167,10 @@ def sweep_dual(
                         best, top = k, f[k, i]
                 if f[codes[i], i] <= top:
                     plus, minus = codes[i], best
-            rate = min(left, 1.0)
+            rate = min(rest, 1.0)
             if plus >= 0:
                 if slot[i] < 0:
-                    return place, left, clock, mistakes
+                    return place, rest, clock, mistakes
                 mistakes += 1
                 used[slot[i]] = tick
                 row = table[slot[i]]
@@ -185,11 +185,11 @@ def sweep_dual(
                         lag[c, i] += clock * step
                         lag[c, n] += clock * step * shift
                         _add_mistake(late[c], clock * step, row, shift)
-            left -= rate
+            rest -= rate
             clock += rate
-        left = -1.0
+        rest = -1.0
         place += 1
-    return place, left, clock, mistakes
+    return place, rest, clock, mistakes
 
 
 @njit(cache=True, nogil=True)

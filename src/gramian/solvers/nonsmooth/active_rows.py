@@ -84,7 +84,8 @@ class ActiveRowsInteriorPoint(Solver[ActiveRowsState]):
         e = state.f - breakpoints.at
         active = ((np.abs(e) <= state.width) | state.included) & (breakpoints.weights > 0)
         s = np.where(e > 0, breakpoints.high, breakpoints.low)
-        linear = breakpoints.pull(problem, np.where(active | (breakpoints.weights <= 0), 0.0, breakpoints.weights * s))
+        inactive = ~active & (breakpoints.weights > 0)
+        linear = breakpoints.gradient_sums(problem, np.where(inactive, breakpoints.weights * s, 0.0))
         index = np.flatnonzero(active)
         method, part = InteriorPoint(linear=linear), _gathered(part_of(problem, index))
         tol = state.inner_tol

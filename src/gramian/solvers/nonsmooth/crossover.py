@@ -34,11 +34,12 @@ def cross_over(
             return None
         Z = _rows_of(problem, breakpoints, F, n)
         A = np.zeros((p + len(F), p + len(F)))
-        A[:p, :p] = problem.bend
+        A[:p, :p] = problem.penalty_hessian
         A[:p, p:] = Z.T * share[F]
         A[p:, :p] = Z
         fixed_mass = np.where(free | ~counts, 0.0, share * fixed)
-        right = np.concatenate([-breakpoints.pull(problem, fixed_mass) - breakpoints.linear, breakpoints.at[F]])
+        gradient = breakpoints.gradient_sums(problem, fixed_mass) + breakpoints.linear
+        right = np.concatenate([-gradient, breakpoints.at[F]])
         unit = np.maximum(np.abs(A).max(axis=0), 1e-300)
         solution = _solved(A / unit, right) / unit
         theta, slopes = solution[:p], solution[p:]

@@ -40,7 +40,7 @@ class Breakpoints:
             assert block.y is not None
             y = block.y[:, 0]
             w = block.weights
-            return [(*loss.kink(y), w)]
+            return [(*loss.breakpoint(y), w)]
 
         at, low, high, w = (np.concatenate(part) for part in zip(*problem.rows.sum(of_block), strict=True))
         penalised = np.flatnonzero(problem.l1 > 0)
@@ -61,13 +61,13 @@ class Breakpoints:
         )
         return np.concatenate([*parts, theta[0, self.penalised]])
 
-    def pull(self, problem: Problem, values: Floats) -> Floats:
+    def gradient_sums(self, problem: Problem, values: Floats) -> Floats:
         """Zᵀv, (p,)."""
 
         def of_block(block: Block) -> Floats:
             total, start = np.zeros(problem.p), block.start
             for part, y, _ in problem.panels(block):
-                total += problem.pull(part, values[start : start + len(y), None])[0]
+                total += problem.gradient_sums(part, values[start : start + len(y), None])[0]
                 start += len(y)
             return total
 
@@ -83,7 +83,7 @@ class Breakpoints:
             for part, y, _ in problem.panels(block):
                 rows = slice(start, start + len(y))
                 total[:-1] += problem.weighted_gram(part, values[rows])
-                total[-1] += problem.pull(part, right[rows, None])[0]
+                total[-1] += problem.gradient_sums(part, right[rows, None])[0]
                 start += len(y)
             return total
 
@@ -173,13 +173,13 @@ class InteriorPoint(Solver[InteriorPointState]):
         # predictor: towards the optimum itself
         rho = miss + q - p  # with r1 = −a p and r2 = −b q
         H, product = breakpoints.gram(problem, share * D, share * (s + D * rho))
-        H = H + problem.bend
+        H = H + problem.penalty_hessian
         if not np.isfinite(H).all() or not np.isfinite(product).all():
             return replace(state, stalled=True)
         slope = self._slope(problem, state.theta) + breakpoints.linear
         step = -solve_spd(H, slope + product)
-        moved = breakpoints.predictions(problem, step[None, :])
-        ds = D * (moved + rho)
+        change = breakpoints.predictions(problem, step[None, :])
+        ds = D * (change + rho)
         dp, dq = -p - p * ds / a, -q + q * ds / b
         reach = min(max_step(a, ds), max_step(b, -ds), max_step(p, dp), max_step(q, dq))
         predicted = float(share @ ((a + reach * ds) * (p + reach * dp) + (b - reach * ds) * (q + reach * dq)))
@@ -188,14 +188,14 @@ class InteriorPoint(Solver[InteriorPointState]):
         r1 = sigma * mu - a * p - ds * dp
         r2 = sigma * mu - b * q + ds * dq
         rho = miss - r2 / b + r1 / a
-        step = -solve_spd(H, slope + breakpoints.pull(problem, share * (s + D * rho)))
-        moved = breakpoints.predictions(problem, step[None, :])
-        ds = D * (moved + rho)
+        step = -solve_spd(H, slope + breakpoints.gradient_sums(problem, share * (s + D * rho)))
+        change = breakpoints.predictions(problem, step[None, :])
+        ds = D * (change + rho)
         dp, dq = (r1 - p * ds) / a, (r2 + q * ds) / b
         reach = min(1.0, MAX_BOUNDARY_STEP * min(max_step(a, ds), max_step(b, -ds), max_step(p, dp), max_step(q, dq)))
         theta = state.theta + reach * step[None, :]
         next_state = self._state(
-            problem, breakpoints, theta, f + reach * moved, s + reach * ds, p + reach * dp, q + reach * dq
+            problem, breakpoints, theta, f + reach * change, s + reach * ds, p + reach * dp, q + reach * dq
         )
         return replace(next_state, hessian=H, stalled=reach < 1e-8)
 
@@ -217,9 +217,9 @@ class InteriorPoint(Solver[InteriorPointState]):
         breakpoints = state.breakpoints
         if not len(breakpoints.penalised):
             return state
-        inside = np.abs(state.dual[len(breakpoints.at) - len(breakpoints.penalised) :]) < 1.0 - 1e-4
+        zero = np.abs(state.dual[len(breakpoints.at) - len(breakpoints.penalised) :]) < 1.0 - 1e-4
         theta = state.theta.copy()
-        theta[0, breakpoints.penalised[inside]] = 0.0
+        theta[0, breakpoints.penalised[zero]] = 0.0
         f = breakpoints.predictions(problem, theta)
         sparse = self._state(problem, breakpoints, theta, f, state.dual, state.below, state.above)
         return replace(sparse, hessian=state.hessian) if sparse.residual <= max(2.0 * state.residual, 1e-9) else state
@@ -252,7 +252,7 @@ class InteriorPoint(Solver[InteriorPointState]):
         """Without a penalty: complementarity, and what the equations of the dual lack times the coefficients."""
         e = f - breakpoints.at
         loss = np.maximum(breakpoints.low * e, breakpoints.high * e)
-        gradient = breakpoints.pull(problem, breakpoints.weights * s) + breakpoints.linear
+        gradient = breakpoints.gradient_sums(problem, breakpoints.weights * s) + breakpoints.linear
         return float(breakpoints.weights @ (loss - s * e) + np.abs(gradient * theta[0]).sum())
 
 
@@ -274,7 +274,7 @@ def dual_value(problem: Problem, breakpoints: Breakpoints, s: Floats) -> float:
     n = len(s) - len(breakpoints.penalised)
     if problem.intercept:
         s = balanced(breakpoints, s, n)
-    g = (breakpoints.pull(problem, breakpoints.weights * s) + breakpoints.linear)[: problem.d]
+    g = (breakpoints.gradient_sums(problem, breakpoints.weights * s) + breakpoints.linear)[: problem.d]
     own = g.copy()
     own[breakpoints.penalised] -= (breakpoints.weights * s)[
         n:
@@ -307,18 +307,18 @@ def _coupled_dual_value(problem: Problem, breakpoints: Breakpoints, s: Floats) -
     return -float(rows.share @ (u[:, 0] * breakpoints.at[: len(s)])) - float(g @ solved) / 4.0
 
 
-def unmet(problem: Problem, theta: Floats, pulled: Floats) -> float:
-    """What a duality gap has of equations that are not met, where the slopes of all rows pull so much, (m, p)."""
+def unmet(problem: Problem, theta: Floats, sums: Floats) -> float:
+    """What a duality gap has of equations that are not met, where the slopes of all rows have these sums, (m, p)."""
     d, square = problem.d, problem.square
-    rest = pulled[:, :d] + problem.quadratic(theta)[1]
-    found = float(np.abs(theta[:, d] * pulled[:, d]).sum()) if problem.intercept else 0.0
+    rest = sums[:, :d] + problem.quadratic(theta)[1]
+    gap = float(np.abs(theta[:, d] * sums[:, d]).sum()) if problem.intercept else 0.0
     if square.ndim == 2:
         solved = solve_spd(square, rest.T).T
-        missed = np.abs((rest - solved @ square) * theta[:, :d]).sum()
-        return found + float((rest * solved).sum()) / 4.0 + float(missed)
+        miss = np.abs((rest - solved @ square) * theta[:, :d]).sum()
+        return gap + float((rest * solved).sum()) / 4.0 + float(miss)
     free = square <= 0
-    found += float((rest**2 / np.where(free, np.inf, square)).sum()) / 4.0
-    return found + float(np.abs(rest[:, free] * theta[:, :d][:, free]).sum())
+    gap += float((rest**2 / np.where(free, np.inf, square)).sum()) / 4.0
+    return gap + float(np.abs(rest[:, free] * theta[:, :d][:, free]).sum())
 
 
 def primal_value(problem: Problem, breakpoints: Breakpoints, theta: Floats, f: Floats) -> float:

@@ -20,8 +20,8 @@ from gramian.solvers.smooth.newton_cg import conjugate_gradients
 Solve = Callable[[Floats], Floats]
 MAX_DENSE = 3000  # numbers in θ up to which the Hessian is formed
 FORCING = 1e-6
-BEYOND = 1e-3  # of the tolerance: the last steps are fast, and the coefficients know only the root of the gap
-SHORTEST_STEP = 1e-8
+OVERSOLVED = 1e-3  # of the tolerance: the last steps are fast, and the error of θ is the root of the gap
+MIN_STEP = 1e-8
 MAX_IDLE_STEPS = 5  # in a row that make neither gap nor residual smaller: rounding
 
 
@@ -45,9 +45,9 @@ class ClassRows(RowProducts):
         lifted[np.arange(len(f)), self.label] = f[np.arange(len(f)), self.label]
         return lifted
 
-    def pull(self, values: Floats) -> Floats:
+    def gradient_sums(self, values: Floats) -> Floats:
         """Σ share v zᵀ, (m, p), for v (n, m)."""
-        return super().pull(values * self.share[:, None])
+        return super().gradient_sums(values * self.share[:, None])
 
     def grams(self, values: Floats) -> Floats:
         """Σ share v_k zzᵀ for each column of v, (K, p, p)."""
@@ -71,20 +71,20 @@ class ClassRows(RowProducts):
         pairs = [(a, b) for a in range(m) for b in range(a)]
         first, second = np.array(pairs).T
         D = D / np.sqrt(D.sum(axis=1, keepdims=True))
-        found = np.zeros((m, p, m, p))
+        H = np.zeros((m, p, m, p))
         for (a, b), gram in zip(pairs, self.grams(D[:, first] * D[:, second]), strict=True):
-            found[a, :, b, :] = found[b, :, a, :] = -gram
-            found[a, :, a, :] += gram
-            found[b, :, b, :] += gram
-        return found.reshape(m * p, m * p)
+            H[a, :, b, :] = H[b, :, a, :] = -gram
+            H[a, :, a, :] += gram
+            H[b, :, b, :] += gram
+        return H.reshape(m * p, m * p)
 
     def unmet(self, theta: Floats, dual: Floats) -> Floats:
         """What the equations of the dual lack, (m, p): Σ share (p − e_y) zᵀ and the gradient of the penalty."""
         slopes = dual.copy()
         slopes[np.arange(len(dual)), self.label] -= 1.0
-        found = self.pull(slopes)
-        found[:, : self.problem.d] += self.problem.quadratic(theta)[1]
-        return found
+        residual = self.gradient_sums(slopes)
+        residual[:, : self.problem.d] += self.problem.quadratic(theta)[1]
+        return residual
 
     def gap(self, theta: Floats, f: Floats, dual: Floats) -> tuple[float, float]:
         """The objective, and how far it may be above the optimum: a sum of what is not negative."""
@@ -97,11 +97,11 @@ class ClassRows(RowProducts):
         slopes = p.copy()
         slopes[own] = -(p.sum(axis=1) - p[own])
         value = float(self.share @ (top - f[own])) + self.problem.quadratic(theta)[0]
-        pulled = self.pull(slopes)
-        gap = lost + unmet(self.problem, theta, pulled)
+        sums = self.gradient_sums(slopes)
+        gap = lost + unmet(self.problem, theta, sums)
         if self.problem.intercept:  # intercepts of the optimum differ from these by no more than predictions do
             spread = float(np.ptp(lifted[self.share > 0], axis=1).max(initial=0.0))
-            gap += spread * float(np.abs(pulled[:, -1]).sum())
+            gap += spread * float(np.abs(sums[:, -1]).sum())
         return value, gap
 
 
@@ -116,7 +116,7 @@ class JointHingeState(State):
     p: Floats
     gap: float
     best: "JointHingeState | None" = None  # None where it is this one
-    least: tuple[float, float] = (np.inf, np.inf)  # gap, and largest residual of the dual's equations, so far
+    smallest: tuple[float, float] = (np.inf, np.inf)  # gap, and residual of the dual's equations, so far
     idle_steps: int = 0  # that made neither smaller
 
     @property
@@ -150,7 +150,7 @@ class JointInteriorPoint(Solver[JointHingeState]):
         return "a hinge of all classes: primal and dual at once, a Gram matrix for each pair of them"
 
     def done(self, state: JointHingeState, tol: float) -> bool:
-        return state.residual <= BEYOND * tol or state.stalled
+        return state.residual <= OVERSOLVED * tol or state.stalled
 
     def init(self, problem: Problem, start: Floats | None) -> JointHingeState:
         rows = ClassRows(problem)
@@ -182,7 +182,7 @@ class JointInteriorPoint(Solver[JointHingeState]):
             """The Newton step to p z = target: of θ, f, t, z and p."""
             g = target / z - p - D * apart
             shift = (g.sum(axis=1, keepdims=True) + beyond) / total
-            dtheta = -solve(dual_residual + rows.pull(g - D * shift))
+            dtheta = -solve(dual_residual + rows.gradient_sums(g - D * shift))
             df = rows.predictions(dtheta)
             dt = shift + (D * df).sum(axis=1, keepdims=True) / total
             dz = dt - df + apart
@@ -195,10 +195,10 @@ class JointInteriorPoint(Solver[JointHingeState]):
         sigma = min((predicted / mu) ** 3, 1.0) if mu > 0 else 0.0
         dtheta, df, dt, dz, dp = direction(sigma * mu - reach**2 * dp * dz)
         reach = min(1.0, MAX_BOUNDARY_STEP * min(max_step(z[counted], dz[counted]), max_step(p[counted], dp[counted])))
-        moved = [old + reach * change for old, change in ((f, df), (t, dt), (z, dz), (p, dp))]
-        if not all(np.isfinite(part).all() for part in moved) or reach < SHORTEST_STEP:
+        parts = [old + reach * change for old, change in ((f, df), (t, dt), (z, dz), (p, dp))]
+        if not all(np.isfinite(part).all() for part in parts) or reach < MIN_STEP:
             return self._ended(state)
-        f, t, z, p = moved
+        f, t, z, p = parts
         z[~counted], p[~counted] = 1.0, 1.0 / problem.m
         p /= p.sum(axis=1, keepdims=True)
         theta = state.theta + reach * dtheta
@@ -212,8 +212,8 @@ class JointInteriorPoint(Solver[JointHingeState]):
         best = state.best or state
         after.best = None if after.residual <= best.residual else best
         gap, size = after.gap, float(np.abs(dual_residual).max())
-        better = gap < 0.99 * state.least[0] or size < 0.99 * state.least[1]
-        after.least = min(gap, state.least[0]), min(size, state.least[1])
+        better = gap < 0.99 * state.smallest[0] or size < 0.99 * state.smallest[1]
+        after.smallest = min(gap, state.smallest[0]), min(size, state.smallest[1])
         after.idle_steps = 0 if better else state.idle_steps + 1
         return self._ended(after) if after.idle_steps >= MAX_IDLE_STEPS else after
 
@@ -250,7 +250,7 @@ def _dense(rows: ClassRows, D: Floats) -> Solve:
     H = rows.hessian(D)
     for k in range(m):
         part = slice(k * p, (k + 1) * p)
-        H[part, part] += rows.problem.bend
+        H[part, part] += rows.problem.penalty_hessian
     if not np.isfinite(H).all():
         raise np.linalg.LinAlgError("the Hessian is not finite")
     diagonal = np.diagonal(H).copy()
@@ -285,15 +285,15 @@ def _iterative(rows: ClassRows, D: Floats) -> Solve:
 
     def product(v: Floats) -> Floats:
         df = rows.predictions(v)
-        found = rows.pull(D * (df - (D * df).sum(axis=1, keepdims=True) / total))
-        found[:, : problem.d] += problem.quadratic(v)[1]
-        return found
+        result = rows.gradient_sums(D * (df - (D * df).sum(axis=1, keepdims=True) / total))
+        result[:, : problem.d] += problem.quadratic(v)[1]
+        return result
 
-    inverses = [solver_of(gram + problem.bend, quick=True) for gram in rows.grams(D * (total - D) / total)]
+    inverses = [solver_of(gram + problem.penalty_hessian, quick=True) for gram in rows.grams(D * (total - D) / total)]
 
     def precondition(r: Floats) -> Floats:
-        found = np.stack([inverse(row) for inverse, row in zip(inverses, r, strict=True)])
-        return np.asarray(found - found.mean(axis=0))
+        result = np.stack([inverse(row) for inverse, row in zip(inverses, r, strict=True)])
+        return np.asarray(result - result.mean(axis=0))
 
     def solve(g: Floats) -> Floats:
         return -conjugate_gradients(product, g - g.mean(axis=0), precondition, FORCING)[0]

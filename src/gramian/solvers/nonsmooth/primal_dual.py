@@ -10,7 +10,7 @@ from gramian.objective.problem import Problem
 from gramian.solvers.base import LAST_RESORT_PASSES, Details, Solver, State, pass_cost
 from gramian.solvers.duality import duality_gap
 from gramian.solvers.row_products import RowProducts
-from gramian.solvers.smooth.newton import solver_of
+from gramian.solvers.smooth.newton import SUFFICIENT_DECREASE, solver_of
 
 WITHOUT_MARGIN = (
     "without a margin the objective is least with no coefficients at all; gm.Perceptron is the algorithm that stops at "
@@ -24,7 +24,6 @@ MAX_JACOBIAN = 300  # columns of a penalty known by its prox alone, whose Jacobi
 GROWTH, LARGEST_GROWTH = 4.0, 1e8  # of the penalty parameter in one update, and in all
 PATIENCE = 8  # updates without a better gap
 ROUNDING = 1e-14
-ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +202,7 @@ class _Subproblem:
             length, trial = 1.0, None
             for _ in range(40):
                 trial = self.at(point.theta + length * direction, point.f + length * change)
-                fell = trial.value <= point.value + ENOUGH * length * slope
+                fell = trial.value <= point.value + SUFFICIENT_DECREASE * length * slope
                 lost = -slope * length <= ROUNDING * point.size  # the decrease is rounding: the gradient decides
                 if fell or (lost and float(np.abs(trial.gradient).max(initial=0.0)) < steepness):
                     break
@@ -233,7 +232,7 @@ class _Subproblem:
             total = float(rows.share @ (value - offset))
             size = float(rows.share @ (np.abs(value) + offset))
             u = u.reshape(f.shape)
-            gradient = rows.pull(rows.share[:, None] * u)
+            gradient = rows.gradient_sums(rows.share[:, None] * u)
         v = self.v
         if self.nonsmooth_penalty:
             shifted = theta.copy()
@@ -258,15 +257,15 @@ class _Subproblem:
         blocks = [self._penalty_curvature(row) for row in point.theta[:, : problem.d] + self.v / self.sigma]
         if self.dense:
             H = self.rows.gram(weighted)
-            least = max(float(np.diagonal(H).mean()), 1e-3 * self.sigma)
+            lift = max(float(np.diagonal(H).mean()), 1e-3 * self.sigma)
             p, d = problem.p, problem.d
             for k, block in enumerate(blocks):
                 part = slice(k * p, k * p + d)
                 H[part, part] += np.diag(block) if block.ndim == 1 else block
                 if problem.parts is not None:
-                    H[k * p : (k + 1) * p, k * p : (k + 1) * p] += problem.bend
+                    H[k * p : (k + 1) * p, k * p : (k + 1) * p] += problem.penalty_hessian
             diagonal = np.diagonal(H).copy()
-            H[np.diag_indices_from(H)] += damping * (diagonal + least)
+            H[np.diag_indices_from(H)] += damping * (diagonal + lift)
             return -np.asarray(solver_of(H)(point.gradient.reshape(-1))).reshape(point.theta.shape)
         return self._by_products(point, weighted, blocks, damping)
 
@@ -278,19 +277,19 @@ class _Subproblem:
         if problem.parts is None:
             return self._by_differences(c)
         shrunk = np.sign(c) * np.maximum(np.abs(c) - problem.l1 / sigma, 0.0)
-        held = (problem.l1 > 0) & (shrunk == 0.0)
-        held |= (shrunk < problem.low) | (shrunk > problem.high)
+        fixed = (problem.l1 > 0) & (shrunk == 0.0)
+        fixed |= (shrunk < problem.low) | (shrunk > problem.high)
         if not problem.groups:
-            return np.where(held, sigma, 0.0)
-        found = np.zeros((problem.d, problem.d))
+            return np.where(fixed, sigma, 0.0)
+        curvature = np.zeros((problem.d, problem.d))
         for group, cost in problem.groups:
             size = float(np.linalg.norm(c[group]))
             if size <= cost / sigma:
-                found[group, group] = sigma
+                curvature[group, group] = sigma
             else:
                 unit = c[group] / size
-                found[np.ix_(group, group)] = (cost / size) * (np.eye(len(group)) - np.outer(unit, unit))
-        return found
+                curvature[np.ix_(group, group)] = (cost / size) * (np.eye(len(group)) - np.outer(unit, unit))
+        return curvature
 
     def _by_differences(self, c: Floats) -> Floats:
         problem, sigma = self.problem, self.sigma
@@ -312,18 +311,18 @@ class _Subproblem:
         for k, block in enumerate(blocks):
             scale[k, : problem.d] += block if block.ndim == 1 else np.diagonal(block)
         if problem.parts is not None:
-            scale += np.diagonal(problem.bend)
+            scale += np.diagonal(problem.penalty_hessian)
 
         def product(x: Floats) -> Floats:
             f = rows.predictions(x)
             f = f * weighted[:, None] if weighted.ndim == 1 else np.einsum("iab,ib->ia", weighted, f)
-            found = rows.pull(f) + damping * max(mass, 1e-300) * x
+            result = rows.gradient_sums(f) + damping * max(mass, 1e-300) * x
             for k, block in enumerate(blocks):
                 c = x[k, : problem.d]
-                found[k, : problem.d] += block * c if block.ndim == 1 else block @ c
+                result[k, : problem.d] += block * c if block.ndim == 1 else block @ c
             if problem.parts is not None:
-                found[:, : problem.d] += problem.quadratic(x)[1]
-            return found
+                result[:, : problem.d] += problem.quadratic(x)[1]
+            return result
 
         x, r = np.zeros_like(point.theta), -point.gradient
         z = r / scale
@@ -352,7 +351,7 @@ def _nonsmooth_penalty(problem: Problem, theta: Floats) -> float:
     """The penalty without its quadratic part, at a point within bounds."""
     if problem.parts is None:
         return problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
-    return problem.rough(theta)
+    return problem.nonsmooth_penalty(theta)
 
 
 def penalty_value(problem: Problem, theta: Floats) -> float:

@@ -62,7 +62,7 @@ class SmoothedNewton(Solver[SmoothedNewtonState]):
     def init(self, problem: Problem, start: Floats | None) -> SmoothedNewtonState:
         theta = start
         if theta is None:
-            part = problem.some()
+            part = problem.curvature_sample()
             theta = problem.zero() if part is problem else run(self, part, max_iter=60, tol=1e-3, inner=True).theta
         breakpoints = Breakpoints.of(problem)
         f = breakpoints.predictions(problem, theta)
@@ -71,7 +71,7 @@ class SmoothedNewton(Solver[SmoothedNewtonState]):
         min_width = MIN_WIDTH * (float(counted.mean()) if len(counted) else 1.0)
         width = max(width, min_width, 1e-300)
         s, _ = _smoothed(breakpoints, f, width)
-        sums = breakpoints.pull(problem, breakpoints.weights * s)
+        sums = breakpoints.gradient_sums(problem, breakpoints.weights * s)
         return self._state(problem, breakpoints, theta, f, s, sums, width, min_width)
 
     def done(self, state: SmoothedNewtonState, tol: float) -> bool:
@@ -103,10 +103,10 @@ class SmoothedNewton(Solver[SmoothedNewtonState]):
         sample = active[stride // 2 :: stride]
         values = breakpoints.weights[sample] * h[sample]
         if not len(sample):
-            return problem.bend
+            return problem.penalty_hessian
         values *= float((breakpoints.weights[active] * h[active]).sum()) / float(values.sum())
         H, _ = breakpoints.gram(part_of(problem, sample), values, np.zeros(len(sample)))
-        return np.asarray(H + problem.bend)
+        return np.asarray(H + problem.penalty_hessian)
 
     @staticmethod
     def _slopes(
@@ -117,8 +117,8 @@ class SmoothedNewton(Solver[SmoothedNewtonState]):
         change = breakpoints.weights * (new - s)
         rows = np.flatnonzero(change)
         if 2 * len(rows) > len(f):
-            return new, breakpoints.pull(problem, breakpoints.weights * new)
-        return new, sums + breakpoints.pull(part_of(problem, rows), change[rows]) if len(rows) else sums
+            return new, breakpoints.gradient_sums(problem, breakpoints.weights * new)
+        return new, sums + breakpoints.gradient_sums(part_of(problem, rows), change[rows]) if len(rows) else sums
 
     @staticmethod
     def _state(
@@ -168,19 +168,19 @@ def _line_search(
     low, at_low = 0.0, slope(0.0)
     if not at_low < 0:
         return 0.0
-    enough = MAX_SLOPE * -at_low
+    tol = MAX_SLOPE * -at_low
     high, at_high = 1.0, slope(1.0)
     for _ in range(MAX_LINE_STEPS):
-        if at_high >= -enough:
+        if at_high >= -tol:
             break
         low, at_low, high = high, at_high, 4.0 * high
         at_high = slope(high)
     for _ in range(MAX_LINE_STEPS):
-        if abs(at_high) <= enough:
+        if abs(at_high) <= tol:
             return high
         t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
         at = slope(t)
-        if abs(at) <= enough:
+        if abs(at) <= tol:
             return t
         low, at_low, high, at_high = (t, at, high, at_high) if at < 0 else (low, at_low, t, at)
     return low

@@ -11,7 +11,7 @@ from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows
 from gramian.solvers.base import Solver, State, pass_cost, run
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
+from gramian.solvers.smooth.newton import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE
 from gramian.solvers.smooth.proximal_newton import ProximalNewton
 
 MIN_WORKING_SET = 200  # coefficients
@@ -36,7 +36,7 @@ class _Table:
     def value(self, problem: Problem, theta: Floats, f: Floats) -> float:
         """The objective at θ, whose predictions are f."""
         losses = problem.loss.value(self.y, f[:, 0] if problem.m == 1 else f)
-        return float(self.share @ losses) + problem.quadratic(theta)[0] + problem.rough(theta)
+        return float(self.share @ losses) + problem.quadratic(theta)[0] + problem.nonsmooth_penalty(theta)
 
 
 @dataclass(kw_only=True)
@@ -161,14 +161,15 @@ class ColumnDescent(Solver[ColumnDescentState]):
         )  # fmt: skip
         trial = theta.copy()
         trial[k] += delta
-        slope = float(gradient[: problem.p] @ delta) + problem.rough(trial) - problem.rough(theta)
+        slope = float(gradient[: problem.p] @ delta)
+        slope = slope + problem.nonsmooth_penalty(trial) - problem.nonsmooth_penalty(theta)
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial[k] = theta[k] + length * delta
             new_f = f.copy()
             new_f[:, k] += length * (moved + shift)
             new = state.table.value(problem, trial, new_f)
-            if new <= value + ENOUGH * length * slope:
+            if new <= value + SUFFICIENT_DECREASE * length * slope:
                 return trial, new_f, new
             if -slope * length <= ROUNDING * abs(value):
                 return (trial, new_f, new) if problem.m == 1 and length == 1.0 else None

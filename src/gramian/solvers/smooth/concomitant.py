@@ -21,7 +21,7 @@ from gramian.solvers.base import (
 )
 from gramian.solvers.nonsmooth.primal_dual import PrimalDual
 from gramian.solvers.row_products import RowProducts
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, solve_spd
+from gramian.solvers.smooth.newton import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE, solve_spd
 from gramian.solvers.smooth.proximal_newton import model_step
 
 MIN_BRACKET = 1e-10  # width of a bracket, in units of the scale, that holds no root
@@ -86,7 +86,7 @@ class ScaleNewton(Solver[ScaleNewtonState]):
         sums.value += scale * weight
         steepness = 1.0 + sums.gradient[p] / weight
         H = sums.hessian * (2.0 / (scale * weight))
-        H[:p, :p] += problem.bend
+        H[:p, :p] += problem.penalty_hessian
         point = problem.point(theta, Sums(sums.value, sums.size, sums.gradient[:p], None))
         # Residuals of rounding only are nothing: u = r / scale of a millionth of the target.
         residual = max(
@@ -102,10 +102,10 @@ class ScaleNewton(Solver[ScaleNewtonState]):
         point = state.point
         direction, change, slope = self._direction(problem, state, point)
         length = 1.0 if change >= 0 else min(1.0, MAX_SHRINKAGE * state.scale / -change)
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             scale = max(state.scale + length * change, self.min_scale)
             trial = self._state(problem, problem.within(point.theta + length * direction), scale)
-            if trial.value <= state.value + ENOUGH * length * slope:
+            if trial.value <= state.value + SUFFICIENT_DECREASE * length * slope:
                 trial.stalled = trial.value >= state.value and trial.residual >= state.residual
                 return _with_patience(problem, state, trial)
             if -slope * length <= 100 * ROUNDING * abs(state.value):
@@ -131,7 +131,8 @@ class ScaleNewton(Solver[ScaleNewtonState]):
             delta = _along_flat(H, g, -solve_spd(H, g), state.scale)
             return delta[None, :p], float(delta[p]), float(g @ delta)
         step, change = self._proximal_step(problem, state, point, g, held)
-        penalty_change = problem.rough(problem.within(point.theta + step)) - problem.rough(point.theta)
+        after = problem.within(point.theta + step)
+        penalty_change = problem.nonsmooth_penalty(after) - problem.nonsmooth_penalty(point.theta)
         return step, change, float((point.gradient * step).sum()) + penalty_change + float(g[p]) * change
 
     def _proximal_step(
@@ -139,18 +140,18 @@ class ScaleNewton(Solver[ScaleNewtonState]):
     ) -> tuple[Floats, float]:
         """To the minimum of the quadratic model of θ and the scale, or where the scale comes to its lower end."""
         H, p = state.hessian, problem.p
-        enough = max(1e-12, 1e-3 * min(state.residual, 1.0)) * point.size
+        tol = max(1e-12, 1e-3 * min(state.residual, 1.0)) * point.size
         lowest = 0.0
         if not held and H[p, p] > 0:  # the model at the scale that is best for each θ
             assert state.scale is not None
             share, steepness = H[p, :p] / H[p, p], float(g[p] / H[p, p])
             A = H[:p, :p] - np.outer(share, H[p, :p]) + np.diag(RAISED * np.diagonal(H)[:p])
-            step = model_step(problem, A, g[:p] - steepness * H[p, :p], point.theta[0], enough)
+            step = model_step(problem, A, g[:p] - steepness * H[p, :p], point.theta[0], tol)
             change = -steepness - float(share @ step)
             lowest = max(self.min_scale - state.scale, -MAX_SHRINKAGE * state.scale)
             if change >= lowest:
                 return step[None], change
-        step = model_step(problem, H[:p, :p], g[:p] + lowest * H[p, :p], point.theta[0], enough)
+        step = model_step(problem, H[:p, :p], g[:p] + lowest * H[p, :p], point.theta[0], tol)
         return step[None], lowest
 
 
@@ -304,10 +305,11 @@ def _block_sums(problem: Problem, block: Block, delta: float, theta: Floats, sca
             g = -2.0 * np.clip(u, -delta, delta) * weight
             h = np.where(inside, weight, 0.0)
             sums.size = float(np.abs(g).sum())
-            sums.gradient = np.append(problem.pull(part, g[:, None])[0], -(weight @ np.minimum(u * u, delta**2)))
+            scale_slope = -(weight @ np.minimum(u * u, delta**2))
+            sums.gradient = np.append(problem.gradient_sums(part, g[:, None])[0], scale_slope)
             sums.hessian = np.empty((p + 1, p + 1))
             sums.hessian[:p, :p] = problem.weighted_gram(part, h)
-            sums.hessian[p, :p] = sums.hessian[:p, p] = problem.pull(part, (h * u)[:, None])[0]
+            sums.hessian[p, :p] = sums.hessian[:p, p] = problem.gradient_sums(part, (h * u)[:, None])[0]
             sums.hessian[p, p] = h @ (u * u)
         total = sums if total is None else total._absorb(sums)
     assert total is not None

@@ -18,7 +18,10 @@ SAMPLE = 20  # rows for each landmark that a curvature is estimated from
 
 
 class LandmarkProblem(Problem):
-    """The same objective; `pull`, `sweep` and `weighted_gram` give raw sums, `settled` and `settled_gram` turn them."""
+    """The same objective: `gradient_sums`, `sweep` and `weighted_gram` give raw sums.
+
+    `settled` and `settled_gram` transform them to the coordinates of θ.
+    """
 
     most_dense: ClassVar[int] = 100_000  # landmarks: K_PP is factorised too
     features: Rows
@@ -44,7 +47,7 @@ class LandmarkProblem(Problem):
     def _with(self, **changes: Any) -> Problem:
         return LandmarkProblem.of(self.on(self.features, self.columns, **changes))
 
-    def some(self) -> Problem:
+    def curvature_sample(self) -> Problem:
         """The problem on so many rows, spread evenly, as a curvature needs to be known well."""
         stride = self.rows.n // max(SAMPLE * self.p, 1)
         if stride < 2:
@@ -63,7 +66,7 @@ class LandmarkProblem(Problem):
         self._known = [(theta.copy(), raw, offset), *self._known[:2]]  # a pass has θ, and a direction at most
         return raw, offset
 
-    def pull(self, part: Any, g: Floats) -> Floats:
+    def gradient_sums(self, part: Any, g: Floats) -> Floats:
         found = np.empty((self.m, self.p))
         found[:, : self.d] = g.T @ part
         if self.intercept:

@@ -13,14 +13,14 @@ from gramian._core.types import Floats
 from gramian.objective.problem import Point, Problem, smooth
 from gramian.solvers.base import Details, Solver, State
 
-HALVINGS = 40
-ENOUGH = 1e-4  # share of the predicted decrease that a step must bring
+MAX_HALVINGS = 40
+SUFFICIENT_DECREASE = 1e-4  # share of the predicted decrease that a step must bring (Armijo)
 ROUNDING = 4e-16
-FAST = 0.1  # of the gradient left by a step: its Hessian is good enough for the next
-NEARLY = 1e-3  # a residual from which the next step leads to where the Hessian is as good as that of the optimum
-MANY = 200  # coefficients from which a singular Hessian is not decomposed for a direction
-RAISED = 1e-10  # of the diagonal
-PATIENCE = 30  # steps that neither halve the residual nor lower the objective: what is left is for the general method
+FAST_RESIDUAL = 0.1  # of the one before: the Hessian of such a step serves for the next
+NEAR_RESIDUAL = 1e-3  # from which a Hessian is nearly that of the optimum
+MAX_EIGH_COEFS = 200  # coefficients up to which a singular Hessian of several outputs is decomposed
+DIAGONAL_SHIFT = 1e-10  # by which a singular Hessian in units of its diagonal is raised
+PATIENCE = 30  # steps that neither halve the residual nor lower the objective: the rest is for the general method
 JOINT_OVERHEAD = 2e8  # multiplications that products with a Hessian of several outputs cost, however few the rows
 MAX_CHEAP_FACTOR = 600  # numbers in θ whose Hessian is factorised at that cost
 CLEAR_DECREASE = 1e-3  # of the objective
@@ -95,12 +95,12 @@ class Newton(SmoothNewton[NewtonState]):
 
     def _step(self, problem: Problem, state: NewtonState) -> NewtonState:
         point, curvature = state.point, state.curvature
-        keep = curvature.kept and not (state.residual <= NEARLY and curvature.residual > NEARLY)
+        keep = curvature.kept and not (state.residual <= NEAR_RESIDUAL and curvature.residual > NEAR_RESIDUAL)
         direction, slope = curvature.direction(point)
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = problem.at(point.theta + length * direction, hessian=not keep)
-            fell = trial.value <= point.value + ENOUGH * length * slope
+            fell = trial.value <= point.value + SUFFICIENT_DECREASE * length * slope
             # Where the decrease is rounding, the gradient decides.
             lost = -slope <= ROUNDING * 100 * abs(point.value) or length * -slope < ROUNDING * abs(point.value)
             if fell or (lost and problem.residual(trial) < state.residual):
@@ -114,7 +114,7 @@ class Newton(SmoothNewton[NewtonState]):
 
     def _next(self, problem: Problem, state: NewtonState, trial: Point) -> NewtonState:
         """A Hessian that was fast enough is kept; after a slow step comes a new one."""
-        fast = problem.residual(trial) <= FAST * state.residual
+        fast = problem.residual(trial) <= FAST_RESIDUAL * state.residual
         if trial.hessian is not None:
             return self._fresh(problem, trial, kept=fast)
         if not fast:
@@ -155,7 +155,9 @@ class Curvature:
     def __init__(self, H: Floats, at: Point | None = None, residual: float = np.inf, kept: bool = False) -> None:
         self.H, self.at, self.residual, self.kept = H, at, residual, kept
         outputs = 1 if at is None else len(at.theta)
-        self.quick = outputs > 1 and len(H) > MANY  # one number added to all outputs changes nothing: H is singular
+        self.quick = (
+            outputs > 1 and len(H) > MAX_EIGH_COEFS
+        )  # one number added to all outputs changes nothing: H is singular
         self.pairs: tuple[tuple[Floats, Floats, float], ...] = ()  # steps s, what they did to the gradient y, and sᵀy
 
     @cached_property
@@ -218,7 +220,7 @@ def solver_of(H: Floats, quick: bool = False) -> Callable[[Floats], Floats]:
         return lambda g: (sl.lapack.dpotrs(L, (g.T * unit).T, lower=1)[0].reshape(g.shape).T * unit).T
     if quick:
         try:
-            factor = sl.cho_factor(A + RAISED * np.eye(len(A)), lower=True, check_finite=False)
+            factor = sl.cho_factor(A + DIAGONAL_SHIFT * np.eye(len(A)), lower=True, check_finite=False)
             return lambda g: _refined(A, factor, g * unit) * unit
         except np.linalg.LinAlgError:
             pass

@@ -13,23 +13,30 @@ from gramian.objective.losses.classification import SoftMargin, Softmax
 from gramian.objective.problem import Point, Problem
 from gramian.rows import Block
 from gramian.solvers.base import Details, State, pass_cost
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, JOINT_OVERHEAD, ROUNDING, SmoothNewton, solver_of
+from gramian.solvers.smooth.newton import (
+    JOINT_OVERHEAD,
+    MAX_HALVINGS,
+    ROUNDING,
+    SUFFICIENT_DECREASE,
+    SmoothNewton,
+    solver_of,
+)
 from gramian.solvers.smooth.single_rows import SingleHessian, SingleRows
 
 Product = Callable[[Floats], Floats]
-MOST_INNER = 200
+MAX_PRODUCTS = 200
 PRODUCTS = 150  # with the Hessian, of a whole fit: as many columns have a Hessian that costs the same
 PRODUCTS_COSTLY = 300  # the same of sparse rows, and of landmarks, whose Hessian costs no more than a pass or two
-WORTH = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
-WORTH_SINGLE = 8  # the same in single precision, for many more rows than columns
-LARGEST_FORCING = 0.4  # part of a gradient that a step may leave
-SMALLEST_FORCING = 1e-4  # the least that is asked of products in single precision
-FINEST = 0.2  # of the tolerance, that a step need not lead below
-NEAR = 5.0  # of the tolerance: a step that leads there goes all the way
+COLUMNS_PER_PRODUCT = 24  # columns over the number of products with a Hessian that cost as much as the Hessian
+COLUMNS_PER_SINGLE_PRODUCT = 8  # the same in single precision, for many more rows than columns
+MAX_FORCING = 0.4  # part of a gradient that a step may leave
+MIN_SINGLE_FORCING = 1e-4  # the smallest with products in single precision
+MIN_TARGET = 0.2  # of the tolerance, below which no step need lead
+LAST_STEP = 5.0  # of the tolerance: a step that leads there is made exact
 OVERSOLVED = 0.5  # of what the Hessian of the last step neglected, that a step need not go below
-ROUNDED = 0.1  # part of a gradient that may be rounding of products in single precision
-RAISED = 1e-6  # of the diagonal of a Hessian in single precision
-STALE = 30  # products of a step after which its preconditioner is not kept
+MAX_ROUNDING = 0.1  # part of a gradient that may be rounding of products in single precision
+DIAGONAL_SHIFT = 1e-6  # of the diagonal of a Hessian in single precision
+MAX_KEPT_PRODUCTS = 30  # products of a step after which its preconditioner is not kept
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class NewtonCG(SmoothNewton[NewtonCGState]):
 
     def reason(self, problem: Problem) -> str:
         if problem.rows.basis is not None and problem.m == 1:
-            return f"{problem.d} landmarks: the Hessian of some rows preconditions products with that of all"
+            return f"{problem.d} landmarks: a Hessian of a sample of the rows preconditions products with that of all"
         return f"{problem.m} × {problem.p} coefficients: a Hessian would cost more than products with it"
 
     def toward(self, tol: float) -> "NewtonCG":
@@ -101,14 +108,14 @@ class NewtonCG(SmoothNewton[NewtonCGState]):
         hessian = None if past.single is None or past.double else past.single.hessian(point.theta)
         past = replace(past, double=hessian is None)
         forcing = self._forcing(state.residual, past)
-        precondition, factor, most = self._preconditioner(problem, point, state.residual, past, hessian)
+        precondition, factor, max_products = self._preconditioner(problem, point, state.residual, past, hessian)
         product = hessian_product(problem, point.theta) if hessian is None else hessian
-        direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, most)
+        direction, r, inner = conjugate_gradients(product, point.gradient, precondition, forcing, max_products)
         size = max(_norm(point.gradient), 1e-300)
-        if hessian is not None and hessian.rounding * _norm(direction) > ROUNDED * size:
+        if hessian is not None and hessian.rounding * _norm(direction) > MAX_ROUNDING * size:
             exact = hessian_product(problem, point.theta)
             change, r, products = conjugate_gradients(
-                exact, point.gradient + exact(direction), precondition, LARGEST_FORCING, most
+                exact, point.gradient + exact(direction), precondition, MAX_FORCING, max_products
             )
             direction, inner, past = direction + change, inner + products + 1, replace(past, double=True)
         if hessian is not None and past.factor is not None and inner > _kept_for(_cost(problem, True)):
@@ -117,9 +124,9 @@ class NewtonCG(SmoothNewton[NewtonCGState]):
         past = replace(past, per_digit=inner / max(-np.log10(forcing), 0.3))
         slope = float((point.gradient * direction).sum())
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = _at(problem, past.single, point.theta + length * direction)
-            if trial.value <= point.value + ENOUGH * length * slope:
+            if trial.value <= point.value + SUFFICIENT_DECREASE * length * slope:
                 if length == 1.0:
                     past = replace(past, neglected=_norm(trial.gradient + r) / size)
                 return self._state(problem, trial, past)
@@ -137,10 +144,10 @@ class NewtonCG(SmoothNewton[NewtonCGState]):
         forcing = np.sqrt(residual / max(past.first, 1e-300))
         if past.neglected is not None:
             forcing = OVERSOLVED * past.neglected
-        if forcing * residual <= NEAR * self.target:
+        if forcing * residual <= LAST_STEP * self.target:
             forcing = 0.0  # one step, rather than two
-        least = max(FINEST * self.target / max(residual, 1e-300), 0.0 if past.double else SMALLEST_FORCING)
-        return float(min(max(min(forcing, LARGEST_FORCING), least), 0.5))
+        min_forcing = max(MIN_TARGET * self.target / max(residual, 1e-300), 0.0 if past.double else MIN_SINGLE_FORCING)
+        return float(min(max(min(forcing, MAX_FORCING), min_forcing), 0.5))
 
     def _preconditioner(
         self, problem: Problem, point: Point, residual: float, past: _Past, hessian: SingleHessian | None
@@ -152,23 +159,23 @@ class NewtonCG(SmoothNewton[NewtonCGState]):
         """
         if not _costly(problem):
             factor = past.factor
-            if factor is None or past.inner > STALE:
+            if factor is None or past.inner > MAX_KEPT_PRODUCTS:
                 factor = preconditioner(problem, point.theta) if hessian is None else _by(hessian.diagonal())
-            return factor, factor, MOST_INNER
+            return factor, factor, MAX_PRODUCTS
         cost = _cost(problem, hessian is not None)
         if past.factor is not None and past.inner <= _kept_for(cost):
-            return past.factor, past.factor, MOST_INNER
+            return past.factor, past.factor, MAX_PRODUCTS
         digits = float(np.log10(max(residual, 1e-300) / max(self.target, 1e-300)))
-        most = cost - past.spent
+        max_products = cost - past.spent
         if past.inner and past.per_digit * digits < cost:
-            most = MOST_INNER
-        if most <= 0:
+            max_products = MAX_PRODUCTS
+        if max_products <= 0:
             factor = preconditioner(problem, point.theta) if hessian is None else _factorised(hessian)
-            return factor, factor, MOST_INNER
+            return factor, factor, MAX_PRODUCTS
         if past.factor is not None:
-            return past.factor, past.factor, MOST_INNER
+            return past.factor, past.factor, MAX_PRODUCTS
         diagonal = hessian_diagonal(problem, point.theta) if hessian is None else hessian.diagonal()
-        return _by(diagonal), None, most
+        return _by(diagonal), None, max_products
 
     @staticmethod
     def _state(problem: Problem, point: Point, past: _Past) -> NewtonCGState:
@@ -181,31 +188,31 @@ def _at(problem: Problem, single: SingleRows | None, theta: Floats) -> Point:
 
 
 def conjugate_gradients(
-    product: Product, gradient: Floats, precondition: Product, forcing: float, most: int = MOST_INNER
+    product: Product, gradient: Floats, precondition: Product, forcing: float, max_products: int = MAX_PRODUCTS
 ) -> tuple[Floats, Floats, int]:
     """x = −H⁻¹g to a relative residual of `forcing`, the residual −g − Hx, and the number of products it took."""
     x = np.zeros_like(gradient)
     r = -gradient
     z = precondition(r)
-    direction = z.copy()
-    energy = float((r * z).sum())
-    enough = forcing**2 * energy
-    inner = 0
-    while inner < most:
-        inner += 1
-        q = product(direction)
-        curve = float((direction * q).sum())
-        if not curve > 0:
+    p = z.copy()
+    rz = float((r * z).sum())
+    target = forcing**2 * rz
+    products = 0
+    while products < max_products:
+        products += 1
+        q = product(p)
+        pq = float((p * q).sum())
+        if not pq > 0:
             break
-        length = energy / curve
-        x += length * direction
-        r -= length * q
+        step = rz / pq
+        x += step * p
+        r -= step * q
         z = precondition(r)
-        before, energy = energy, float((r * z).sum())
-        if energy <= enough:
+        rz_before, rz = rz, float((r * z).sum())
+        if rz <= target:
             break
-        direction = z + (energy / before) * direction
-    return (x if x.any() else precondition(-gradient)), r, inner
+        p = z + (rz / rz_before) * p
+    return (x if x.any() else precondition(-gradient)), r, products
 
 
 def hessian_product(problem: Problem, theta: Floats) -> Product:
@@ -222,13 +229,13 @@ def hessian_product(problem: Problem, theta: Floats) -> Product:
         total = np.zeros((problem.m, problem.p))
         for number, (part, y, w) in enumerate(problem.panels(block)):
             change = problem.predictions(part, v)
-            total += problem.pull(part, curved(curvature((block.start, number), part, y, w), change))
+            total += problem.gradient_sums(part, curved(curvature((block.start, number), part, y, w), change))
         return total
 
     def product(v: Floats) -> Floats:
-        found = problem.settled(problem.rows.sum(lambda block: of_block(block, v))) / problem.columns.weight
-        found[:, : problem.d] += problem.quadratic(v)[1]
-        return found
+        Hv = problem.settled(problem.rows.sum(lambda block: of_block(block, v))) / problem.columns.weight
+        Hv[:, : problem.d] += problem.quadratic(v)[1]
+        return Hv
 
     return product
 
@@ -247,21 +254,21 @@ def curved(curvature: Any, change: Floats) -> Floats:
     if not isinstance(curvature, tuple):
         return change * curvature[:, None]
     p, w = curvature
-    found = p * change
-    found -= p * found.sum(axis=1, keepdims=True)
-    found *= w if np.ndim(w) == 0 else w[:, None]
-    return found
+    result = p * change
+    result -= p * result.sum(axis=1, keepdims=True)
+    result *= w if np.ndim(w) == 0 else w[:, None]
+    return result
 
 
 def preconditioner(problem: Problem, theta: Floats) -> Product:
     """A cheap approximate inverse of the Hessian at θ."""
-    some = problem.some()
+    sample = problem.curvature_sample()
     if not _formed(problem):
         return _by(hessian_diagonal(problem, theta))
-    grams = some.rows.sum(lambda block: _output_grams(some, theta, block))
+    grams = sample.rows.sum(lambda block: _output_grams(sample, theta, block))
     factors = []
     for gram in grams.parts:
-        H = some.settled_gram(gram) / grams.weight + problem.bend
+        H = sample.settled_gram(gram) / grams.weight + problem.penalty_hessian
         if problem.m == 1:  # of all rows: its null space is that of the Hessian itself
             solve = solver_of(H)
             return lambda r: solve(r[0])[None]
@@ -288,12 +295,16 @@ def _norm(v: Floats) -> float:
 
 def _cost(problem: Problem, single: bool) -> int:
     """Products with a Hessian that cost as much as the Hessian."""
-    return int(problem.p * (1.0 + problem.p / problem.rows.n) / WORTH_SINGLE) if single else problem.p // WORTH
+    return (
+        int(problem.p * (1.0 + problem.p / problem.rows.n) / COLUMNS_PER_SINGLE_PRODUCT)
+        if single
+        else problem.p // COLUMNS_PER_PRODUCT
+    )
 
 
 def _kept_for(cost: int) -> int:
     """Products of a step up to which its preconditioner is kept."""
-    return max(STALE, cost // 4)
+    return max(MAX_KEPT_PRODUCTS, cost // 4)
 
 
 def _by(diagonal: Floats) -> Product:
@@ -304,7 +315,7 @@ def _by(diagonal: Floats) -> Product:
 def _factorised(hessian: SingleHessian) -> Product:
     """The inverse of a Hessian of rows in single precision, raised by what is rounding there."""
     H = hessian.matrix()
-    H[np.diag_indices(len(H))] *= 1.0 + RAISED
+    H[np.diag_indices(len(H))] *= 1.0 + DIAGONAL_SHIFT
     solve = solver_of(H)
     return lambda r: solve(r[0])[None]
 
@@ -358,7 +369,7 @@ def hessian_diagonal(problem: Problem, theta: Floats) -> Floats:
                 total[:, problem.d] += h.sum(axis=0)
         return total
 
-    found = problem.rows.sum(of_block) / problem.columns.weight
-    found[:, : problem.d] += 2.0 * (problem.square if problem.square.ndim == 1 else np.diagonal(problem.square))
-    least = 1e-8 * float(found.max(initial=0.0))
-    return np.maximum(found, max(least, 1e-300))
+    diagonal = problem.rows.sum(of_block) / problem.columns.weight
+    diagonal[:, : problem.d] += 2.0 * (problem.square if problem.square.ndim == 1 else np.diagonal(problem.square))
+    smallest = 1e-8 * float(diagonal.max(initial=0.0))
+    return np.maximum(diagonal, max(smallest, 1e-300))

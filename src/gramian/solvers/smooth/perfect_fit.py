@@ -11,7 +11,7 @@ from gramian.solvers.row_products import RowProducts
 
 SMALLEST_SHARE = 1e-12  # of the range of the target: a scale that is rounding
 MAX_COUNTED_ENTRIES = 1e7  # of the design, that independent rows are sought in
-INDEPENDENT = 1e-8  # of a row, that is left beside the others
+MIN_INDEPENDENT = 1e-8  # of a row, orthogonal to the others
 
 
 def perfect_fit(problem: Problem, theta: Any, scale: float | None) -> str:
@@ -49,7 +49,7 @@ def perfect_fit(problem: Problem, theta: Any, scale: float | None) -> str:
 
 
 def exact_share(problem: Problem, limit: float) -> float:
-    """A share of the weight that some coefficients fit exactly; 0 where it is seen to be no more than the limit.
+    """A share of the weight that some coefficients fit exactly; 0 where it is known to be at most the limit.
 
     Of the commonest target (by the intercept alone), or of the heaviest independent rows with their repetitions.
     """
@@ -59,8 +59,8 @@ def exact_share(problem: Problem, limit: float) -> float:
     values, group = np.unique(rows.y, return_inverse=True)
     shares = np.bincount(group, weights=rows.share)
     commonest = float(shares.max() if problem.intercept else shares[values == 0.0].sum())
-    most = float(np.sort(shares)[-problem.p :].sum())  # repetitions of a row have its target
-    if commonest > limit or most <= limit or len(rows.y) * problem.p > MAX_COUNTED_ENTRIES:
+    bound = float(np.sort(shares)[-problem.p :].sum())  # repetitions of a row have its target
+    if commonest > limit or bound <= limit or len(rows.y) * problem.p > MAX_COUNTED_ENTRIES:
         return commonest
     Z = rows.predictions(np.eye(problem.p))
     distinct, group = np.unique(np.column_stack([Z, rows.y]), axis=0, return_inverse=True)
@@ -77,7 +77,7 @@ def _independent(Z: Floats) -> list[int]:
         rest = row - Q.T @ (Q @ row)
         rest -= Q.T @ (Q @ rest)
         size = float(np.linalg.norm(rest))
-        if size > INDEPENDENT * float(np.linalg.norm(row)):
+        if size > MIN_INDEPENDENT * float(np.linalg.norm(row)):
             Q = np.vstack([Q, rest / size])
             chosen.append(i)
         if len(Q) == Z.shape[1]:

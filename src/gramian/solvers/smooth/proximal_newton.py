@@ -13,10 +13,10 @@ from gramian.objective.problem import Point, Problem
 from gramian.rows import single_threaded_blas
 from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Details, Solver, State
 from gramian.solvers.smooth.group_descent import group_step
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING
+from gramian.solvers.smooth.newton import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE
 from gramian.solvers.smooth.plain_descent import FEW_ZEROS, RAISED, SWEEPS, minimise_plain
 
-MOST_SWEEPS = 5000
+MAX_SWEEPS = 5000
 MAX_PLAIN = 20  # coefficients of a model that is first minimised without compiled loops
 MAX_ELIMINATED = 100  # coefficients of a system that compiled loops solve about as fast as LAPACK
 
@@ -63,17 +63,18 @@ class ProximalNewton(Solver[ProximalNewtonState]):
 
     def step(self, problem: Problem, state: ProximalNewtonState) -> ProximalNewtonState:
         point = state.point
-        enough = 1e-3 * state.residual * point.size
-        step = model_step(problem, point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1), enough)
+        tol = 1e-3 * state.residual * point.size
+        step = model_step(problem, point.hessian, point.gradient.reshape(-1), point.theta.reshape(-1), tol)
         direction = step.reshape(point.theta.shape)
         if not direction.any():  # no curvature: a step of the gradient, and of the penalty's prox
             direction = problem.prox(point.theta - point.gradient, 1.0) - point.theta
         slope = float((point.gradient * direction).sum())
-        slope += problem.rough(problem.within(point.theta + direction)) - problem.rough(point.theta)
+        end = problem.within(point.theta + direction)
+        slope += problem.nonsmooth_penalty(end) - problem.nonsmooth_penalty(point.theta)
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial = problem.at(problem.within(point.theta + length * direction), hessian=True)
-            if trial.value <= point.value + ENOUGH * length * slope:
+            if trial.value <= point.value + SUFFICIENT_DECREASE * length * slope:
                 return self._state(problem, trial, stalled=False)
             if -slope * length <= 100 * ROUNDING * abs(point.value):
                 if problem.residual(trial) < state.residual:
@@ -87,19 +88,17 @@ class ProximalNewton(Solver[ProximalNewtonState]):
         return ProximalNewtonState(point.theta, point.value, problem.residual(point), stalled, point=point)
 
 
-def model_step(
-    problem: Problem, H: Floats, g: Floats, theta: Floats, enough: float, index: Ints | None = None
-) -> Floats:
-    """argmin over δ of gᵀδ + ½ δᵀHδ + rough(θ + δ), to a residual of `enough`.
+def model_step(problem: Problem, H: Floats, g: Floats, theta: Floats, tol: float, index: Ints | None = None) -> Floats:
+    """argmin over δ of gᵀδ + ½ δᵀHδ + nonsmooth penalty of θ + δ, to a residual of `tol`.
 
-    All are flattened over the outputs, and of the numbers that `index` names alone where it is given.
+    All are flattened over the outputs, and of the entries of `index` alone where there is one.
     """
     if problem.groups:
-        return group_step(problem, H, g, theta, enough, MOST_SWEEPS)
+        return group_step(problem, H, g, theta, tol, MAX_SWEEPS)
     l1, low, high = problem.separable if index is None else (part[index] for part in problem.separable)
     x = theta.copy()
     with single_threaded_blas():
-        minimiser(len(x))(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(enough), MOST_SWEEPS)
+        minimiser(len(x))(np.ascontiguousarray(H), x, g.copy(), l1, low, high, float(tol), MAX_SWEEPS)
     return np.asarray(x - theta)
 
 
@@ -109,18 +108,18 @@ def minimiser(p: int) -> Callable[..., None]:
 
 
 def minimise(
-    H: Floats, x: Floats, slope: Floats, l1: Floats, low: Floats, high: Floats, enough: float, sweeps: int
+    H: Floats, x: Floats, slope: Floats, l1: Floats, low: Floats, high: Floats, tol: float, sweeps: int
 ) -> None:
     """Minimise slopeᵀδ + ½ δᵀHδ + l1 |x + δ| within bounds: coordinate descent, and steps in what is not at zero.
 
-    x and the slope there are changed in place, until a sweep over all changes no slope by more than `enough`.
+    x and the slope there are changed in place, until a sweep over all changes no slope by more than `tol`.
     """
     p = len(x)
     small = p <= MAX_ELIMINATED
     step, free, A, room = np.empty(p), np.empty(p, np.int64), np.empty((p, p) if small else (1, 1)), np.empty((2, p))
     for _ in range(0, sweeps, SWEEPS):
-        largest, settled = descend(H, x, slope, l1, low, high, enough)
-        if largest <= enough:
+        largest, settled = descend(H, x, slope, l1, low, high, tol)
+        if largest <= tol:
             return
         if settled:
             if small:

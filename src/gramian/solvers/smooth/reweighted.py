@@ -10,7 +10,7 @@ from gramian.objective.losses.regression import Power, StudentT
 from gramian.objective.problem import ROUNDED, Point, Problem, Sums, least_scale
 from gramian.rows import Block
 from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS, Choose, Details, Solver, State, pass_cost
-from gramian.solvers.smooth.newton import ENOUGH, HALVINGS, ROUNDING, newton_direction
+from gramian.solvers.smooth.newton import MAX_HALVINGS, ROUNDING, SUFFICIENT_DECREASE, newton_direction
 from gramian.solvers.smooth.proximal_newton import model_step
 
 SLOW_DECREASE = 1e-9  # of the objective: hardly one
@@ -104,10 +104,10 @@ class Reweighted(Solver[ReweightedState]):
                 value, g, u = fixed.value(y, f), fixed.gradient(y, f), fixed.weight(y, f)
                 if w is not None:
                     value, g, u = value * w, g * w, u * w
-                gradient = problem.pull(part, g[:, None]).reshape(-1)
+                gradient = problem.gradient_sums(part, g[:, None]).reshape(-1)
                 sums = Sums(float(value.sum()), float(np.abs(g).sum()), gradient, problem.weighted_gram(part, u))
-                mine = _Scaled(sums, float(u.sum()), float(u @ (y - f) ** 2))
-                total = mine if total is None else total._absorb(mine)
+                scaled = _Scaled(sums, float(u.sum()), float(u @ (y - f) ** 2))
+                total = scaled if total is None else total._absorb(scaled)
             assert total is not None
             return total
 
@@ -135,7 +135,7 @@ class Reweighted(Solver[ReweightedState]):
 
 
 def step_of(problem: Problem, point: Point) -> Floats:
-    """The minimum of the quadratic model, with the rough part of the penalty where there is one."""
+    """The minimum of the quadratic model, with the nonsmooth part of the penalty where there is one."""
     assert problem.parts is not None
     if problem.parts.smooth:
         return newton_direction(point)[0]
@@ -161,8 +161,8 @@ class PowerNewtonState(State):
 class PowerNewton(Solver[PowerNewtonState]):
     """Newton's method for |y − f|ᵖ, whose curvature is kept finite where a row is met exactly.
 
-    The step is that of reweighted least squares over p − 1; the objective falls at every step. What is measured is the
-    decrease that the model still expects, over the objective: at p below 2 a gradient says little near a kink.
+    The step is that of reweighted least squares over p − 1; the objective falls at every step. The residual is the
+    decrease that the model still expects, over the objective: at p below 2 a gradient says little near a breakpoint.
     """
 
     name: ClassVar[str] = "reweighted Newton"
@@ -199,15 +199,15 @@ class PowerNewton(Solver[PowerNewtonState]):
                 h = loss.p * (loss.p - 1.0) * off ** (loss.p - 2.0)
                 if w is not None:
                     value, g, h = value * w, g * w, h * w
-                gradient = problem.pull(part, g[:, None]).reshape(-1)
-                mine = Sums(float(value.sum()), float(np.abs(g).sum()), gradient, problem.weighted_gram(part, h))
-                total = mine if total is None else total._absorb(mine)
+                gradient = problem.gradient_sums(part, g[:, None]).reshape(-1)
+                sums = Sums(float(value.sum()), float(np.abs(g).sum()), gradient, problem.weighted_gram(part, h))
+                total = sums if total is None else total._absorb(sums)
             assert total is not None
             return total
 
         point = problem.point(theta, problem.rows.sum(of_block))
         direction = step_of(problem, point)
-        penalty_change = problem.rough(theta + direction) - problem.rough(theta)
+        penalty_change = problem.nonsmooth_penalty(theta + direction) - problem.nonsmooth_penalty(theta)
         slope = float((point.gradient * direction).sum()) + penalty_change
         residual = max(-slope, 0.0) / 2.0 / max(abs(point.value), problem.least_value)
         return PowerNewtonState(theta, point.value, residual, point=point, direction=direction, slope=slope)
@@ -215,9 +215,9 @@ class PowerNewton(Solver[PowerNewtonState]):
     def step(self, problem: Problem, state: PowerNewtonState) -> PowerNewtonState:
         direction, slope = state.direction, state.slope
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             theta = state.theta + length * direction
-            if problem.value(theta) <= state.value + ENOUGH * length * slope:
+            if problem.value(theta) <= state.value + SUFFICIENT_DECREASE * length * slope:
                 after = self._state(problem, theta)
                 if state.value - after.value <= SLOW_DECREASE * max(abs(state.value), problem.least_value):
                     after.slow_steps = state.slow_steps + 1

@@ -11,9 +11,10 @@ from gramian.rows import Block
 from gramian.solvers.base import Run
 
 MAX_PENALTY_COLUMNS = 500  # of a Tikhonov matrix whose null space is sought
-LATE, FEW_CELLS = 10, 20_000  # iteration that few fits with an optimum come to, and numbers looked through then
+LATE_ITERATION = 10  # that few fits with an optimum come to
+MAX_CHECKED_CELLS = 20_000  # numbers in a table that is checked for a separating direction then
 ENDS = -np.inf, np.inf
-MOST_CELLS = 2_000_000  # numbers in a table that is looked through for a separating direction
+MAX_PROGRAMME_CELLS = 2_000_000  # numbers in a table that is checked for a separating direction at the end
 
 
 def may_separate(problem: Problem) -> bool:
@@ -46,10 +47,10 @@ def unpenalised(problem: Problem) -> Floats:
     unit = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
     values, vectors = np.linalg.eigh(S * unit[:, None] * unit)
     free = unit[:, None] * vectors[:, values <= 1e-12 * d]
-    found = np.zeros((problem.p, free.shape[1] + problem.p - d))
-    found[:d, : free.shape[1]] = free / np.linalg.norm(free, axis=0)
-    found[d:, free.shape[1] :] = np.eye(problem.p - d)
-    return found
+    basis = np.zeros((problem.p, free.shape[1] + problem.p - d))
+    basis[:d, : free.shape[1]] = free / np.linalg.norm(free, axis=0)
+    basis[d:, free.shape[1] :] = np.eye(problem.p - d)
+    return basis
 
 
 def free_part(problem: Problem, theta: Floats) -> Floats:
@@ -57,13 +58,13 @@ def free_part(problem: Problem, theta: Floats) -> Floats:
     if problem.parts is not None and problem.parts.nothing:
         return theta
     N = unpenalised(problem)
-    found = np.asarray(np.linalg.lstsq(N, theta.T, rcond=None)[0].T @ N.T)
-    found[:, : problem.d] = np.clip(found[:, : problem.d], *_sides(problem))
-    return found
+    projected = np.asarray(np.linalg.lstsq(N, theta.T, rcond=None)[0].T @ N.T)
+    projected[:, : problem.d] = np.clip(projected[:, : problem.d], *_sides(problem))
+    return projected
 
 
 def _sides(problem: Problem) -> tuple[Floats, Floats]:
-    """The least and largest of a direction of each coefficient: nothing on the side of a bound."""
+    """The smallest and largest of a direction of each coefficient: zero on the side of a bound."""
     return np.where(np.isfinite(problem.low), 0.0, -np.inf), np.where(np.isfinite(problem.high), 0.0, np.inf)
 
 
@@ -97,7 +98,7 @@ class Watch:
         self.problem = problem
 
     def __call__(self, iteration: int, state: Any) -> bool:
-        if iteration == LATE and self.problem.rows.n * self.problem.p <= FEW_CELLS:
+        if iteration == LATE_ITERATION and self.problem.rows.n * self.problem.p <= MAX_CHECKED_CELLS:
             return separating_columns(self.problem, state.theta) is not None
         if self.problem.loss.targets == "counts" or iteration < 3 or iteration % 3 != 0:
             return False
@@ -107,24 +108,24 @@ class Watch:
 def least_margin(problem: Problem, theta: Floats) -> float:
     """The smallest y f, or f_y less the largest other f."""
 
-    def of_block(block: Block) -> "_Least":
-        least = np.inf
+    def of_block(block: Block) -> "_Minimum":
+        smallest = np.inf
         for part, y, w in problem.panels(block):
             f = problem.predictions(part, theta)
             margin = _margins(y, f)
             margin = margin if w is None else margin[w > 0]
-            least = min(least, float(margin.min(initial=np.inf)))
-        return _Least(least)
+            smallest = min(smallest, float(margin.min(initial=np.inf)))
+        return _Minimum(smallest)
 
     return problem.rows.sum(of_block).value
 
 
-class _Least:
+class _Minimum:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def __add__(self, other: "_Least") -> "_Least":
-        return _Least(min(self.value, other.value))
+    def __add__(self, other: "_Minimum") -> "_Minimum":
+        return _Minimum(min(self.value, other.value))
 
 
 def _margins(y: Floats, f: Floats) -> Floats:
@@ -141,7 +142,7 @@ def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     counts = problem.loss.targets == "counts"
     if not counts and least_margin(problem, free_part(problem, theta)) > 0:
         return []
-    if problem.rows.n * max(problem.m - 1, 1) * problem.m * problem.p > MOST_CELLS:
+    if problem.rows.n * max(problem.m - 1, 1) * problem.m * problem.p > MAX_PROGRAMME_CELLS:
         return None
     block = problem.rows.collect()
     assert block.y is not None
@@ -160,13 +161,13 @@ def separating_columns(problem: Problem, theta: Floats) -> list[int] | None:
     else:
         falling = Z * y[:, None] if problem.m == 1 else _own_less_others(Z, y.astype(int), problem.m)
     still = {"A_eq": Z[y > 0], "b_eq": np.zeros(int((y > 0).sum()))} if counts else {}
-    found = linprog(
+    programme = linprog(
         -falling.sum(axis=0), A_ub=-falling, b_ub=np.zeros(len(falling)), **still,
         bounds=np.tile(bounds, (problem.m, 1)), method="highs",
     )  # fmt: skip
-    if found.x is None or -found.fun <= 1e-7 * len(Z):
+    if programme.x is None or -programme.fun <= 1e-7 * len(Z):
         return None
-    direction = found.x.reshape(problem.m, -1) @ N.T
+    direction = programme.x.reshape(problem.m, -1) @ N.T
     used = np.flatnonzero((np.abs(direction) > 1e-6).any(axis=0)[: problem.d])
     return used.tolist() if len(used) < problem.d else []
 
@@ -175,5 +176,5 @@ def _own_less_others(Z: Floats, y: Any, m: int) -> Floats:
     """f of the own class less that of each other class, as a matrix on the coefficients of all of them."""
     units = np.eye(m)
     signs = np.concatenate([units[y] - units[k] for k in range(m)])
-    found = signs[:, :, None] * np.tile(Z, (m, 1))[:, None, :]
-    return np.asarray(found.reshape(len(signs), -1)[np.abs(signs).sum(axis=1) > 0])
+    differences = signs[:, :, None] * np.tile(Z, (m, 1))[:, None, :]
+    return np.asarray(differences.reshape(len(signs), -1)[np.abs(signs).sum(axis=1) > 0])

@@ -133,7 +133,7 @@ class SingleHessian:
         for gram in grams[1:]:
             H += gram
         H *= self.scale
-        H += self.rows.problem.bend
+        H += self.rows.problem.penalty_hessian
         return np.asarray(H)
 
     @property

@@ -253,7 +253,7 @@ class SoftmaxModels:
             return lambda r: np.stack([of_one(one) for one in r])
         assert self.hessian is not None
         q, p, m = problem.m - 1, problem.p, problem.m
-        bend = problem.bend.astype(np.float32)
+        bend = problem.penalty_hessian.astype(np.float32)
         A = self.hessian.copy()
         for a in range(q):
             for b in range(q):

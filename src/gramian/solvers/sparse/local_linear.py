@@ -128,10 +128,10 @@ class LocalLinear(Solver[LocalLinearState]):
         tangent, own = majorizer(problem, theta)
         penalty = problem.alpha * problem.penalty_value(problem.to_original(theta)[0])
         if not problem.loss.smooth:  # no gradient to judge by: the relative decrease of the objective
-            value = inner.value - above.rough(inner.theta) + penalty
+            value = inner.value - above.nonsmooth_penalty(inner.theta) + penalty
             residual = min(abs(before - value) / max(abs(value), 1e-300), 1.0)
         elif inner.scale is not None:
-            value = inner.value - above.rough(inner.theta) + penalty
+            value = inner.value - above.nonsmooth_penalty(inner.theta) + penalty
             tangent = _at_scale(tangent, inner.scale)
             residual = tangent.residual(tangent.at(own))
         else:
