@@ -6,13 +6,12 @@ from sklearn.base import clone
 
 import gramian as gm
 import gramian.kernels.lowrank.landmarks as landmarks
-import gramian.models.base.kernelised as kernelised
+import gramian.models.kernel.data as kernel_data
 import gramian.models.linear.classifier as linear_classifier
 import gramian.solvers.least_squares.landmarks as solver
 import gramian.solvers.nonsmooth.active_rows as near_rows
 import gramian.solvers.smooth.landmark_problem as landmark_problem
 from gramian.kernels import RBF
-from gramian.kernels.lowrank.landmarks import landmark_rows
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.kernels.points import vectors
 from gramian.objective.losses.classification import Hinge, Logistic, Softmax
@@ -38,12 +37,12 @@ def data(seed, n=N):
 @pytest.fixture
 def streamed(monkeypatch):
     """Every fit with rank= is one of many rows."""
-    monkeypatch.setattr(kernelised, "MOST_CELLS", 10)
+    monkeypatch.setattr(kernel_data, "MOST_CELLS", 10)
 
 
 def features(model, X):
     """φ of the landmarks that a model chose, from their definition."""
-    P = model._pivots.points.X
+    P = model.representation_.points.X
     R = np.linalg.cholesky(model.kernel_(P)).T
     return np.linalg.solve(R.T, model.kernel_(P, X)).T
 
@@ -74,7 +73,7 @@ def test_ridge_is_the_dense_solution(streamed, monkeypatch, intercept, sampled, 
     expected = ridge(features(model, X), Y, w, 1e-4, intercept)
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-8 if scale < 2 else 1e-6)
     np.testing.assert_allclose(
-        model.kernel_(X, model._pivots.points.X) @ model.dual_coef_.T + model.intercept_, expected, atol=1e-6
+        model.kernel_(X, model.representation_.points.X) @ model.dual_coef_.T + model.intercept_, expected, atol=1e-6
     )
     assert ("conjugate" in model.solver_.name) == sampled
     assert model.n_features_in_ == D
@@ -91,7 +90,7 @@ def test_the_certificate_is_the_gradient(streamed):
     worst = np.max(np.abs(gradient) / (size + 1e-3 * w.sum() * np.abs(model._feature_coef)))
     assert worst <= model.certificate_.tolerance
     # A solution that is not one is told: the preconditioner alone, of a system that is not this one.
-    rows = landmark_rows(model._pivots, vectors(X), scan(np.zeros((N, 1)), y, sample_weight=w))
+    rows = model.representation_.rows_of(vectors(X), scan(np.zeros((N, 1)), y, sample_weight=w))
     wrong = gm.moments(F, np.roll(y, 1), sample_weight=w)
     found = solver.solve_landmarks(rows, intercept=True, alpha=1e-3, moments=wrong)
     np.testing.assert_allclose(found.residual, w @ (y - F @ found.coef[:, 0] - found.intercept) ** 2, rtol=1e-9)
@@ -127,7 +126,7 @@ def test_weights_are_repetitions(streamed, monkeypatch, model):
     X, y, w = data(4)
     target = y if isinstance(model, gm.Ridge) else y > 3
     chosen, _ = pivots(RBF(1.5), vectors(X[:300]), RANK)
-    monkeypatch.setattr(kernelised, "sampled_pivots", lambda kernel, points, rank, weight: chosen)
+    monkeypatch.setattr(kernel_data, "sampled_pivots", lambda kernel, points, rank, weight: chosen)
     model = clone(model).set_params(kernel=RBF(1.5), rank=RANK)
     weighted = clone(model).fit(X, target, sample_weight=w)
     again = np.repeat(np.arange(N), w.astype(int))
@@ -175,7 +174,7 @@ def kinked(loss, seed, *, weighted, intercept, n=500):
     target = np.where(y > 3, 1.0, -1.0) if loss.targets == "signs" else y
     chosen, F = pivots(RBF(1.5), vectors(X), 25)
     w = w if weighted else None
-    rows = landmark_rows(chosen, vectors(X), scan(np.zeros((n, 1)), target, sample_weight=w))
+    rows = chosen.rows_of(vectors(X), scan(np.zeros((n, 1)), target, sample_weight=w))
     given = loss, L2(), 1e-3
     whole = Problem(scan(F, target, sample_weight=w), *given, intercept=intercept)
     return Problem(rows, *given, intercept=intercept), whole
@@ -244,7 +243,7 @@ def test_sums_in_the_basis_are_those_of_the_features(loss, outputs, sound):
     X, y, w = data(8, 300)
     codes = np.digitize(y, [2.7, 3.3]) if outputs == 3 else np.where(y > 3, 1.0, -1.0)
     chosen, _ = pivots(RBF(1.5), vectors(X), 20)
-    rows = landmark_rows(chosen, vectors(X), scan(np.zeros((300, 1)), codes, sample_weight=w))
+    rows = chosen.rows_of(vectors(X), scan(np.zeros((300, 1)), codes, sample_weight=w))
     object.__setattr__(rows.basis, "well_conditioned", sound)
     problem = Problem(rows, loss, L2(), 1e-3, outputs=outputs)
     turned = LandmarkProblem.of(problem)
@@ -313,11 +312,11 @@ def test_nystroem_of_very_many_rows(monkeypatch, method):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("alpha", [1e-2, 1e-4])
 def test_weights_are_repetitions_of_points(rank, classes, alpha):
-    """Which rows stand for all does not depend on how often a row is given, nor on rows without weight."""
+    """Which rows are landmarks does not depend on how often a row is given, nor on rows without weight."""
     X, y, w = data(13, 500)
     labels, times = np.digitize(y, [3.0, 3.5][: classes - 1]), w.astype(int)
     model = gm.LogisticRegression(alpha=alpha, kernel=RBF(1.0), rank=rank)
     weighed = clone(model).fit(X, labels, sample_weight=w)
     repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(labels, times))
-    assert (times[weighed._pivots.index] > 0).all()
+    assert (times[weighed.representation_.index] > 0).all()
     np.testing.assert_allclose(weighed.decision_function(X), repeated.decision_function(X), atol=1e-8)

@@ -138,7 +138,7 @@ def test_low_rank_comes_near():
     np.testing.assert_allclose(few.predict(X), exact.predict(X), atol=1e-3)
     assert few.dual_coef_.shape == (60,)
     np.testing.assert_allclose(
-        RBF(2.0)(X, X[few._pivots.index]) @ few.dual_coef_ + few.intercept_, few.predict(X), atol=1e-7
+        RBF(2.0)(X, X[few.representation_.index]) @ few.dual_coef_ + few.intercept_, few.predict(X), atol=1e-7
     )
 
 
@@ -197,7 +197,7 @@ def test_smooth_losses_reach_the_optimum_over_functions(loss):
     assert model.objective_ <= best.fun + 1e-9
     np.testing.assert_allclose(model.decision_function(X), F @ best.x[1:] + best.x[0], atol=1e-3)
     np.testing.assert_allclose(
-        kernel(X, X[model._pivots.index]) @ model.dual_coef_[0] + model.intercept_[0],
+        kernel(X, X[model.representation_.index]) @ model.dual_coef_[0] + model.intercept_[0],
         model.decision_function(X),
         atol=1e-6,
     )
@@ -550,7 +550,7 @@ def test_neighbours_by_the_distance_of_features(weights):
     [gm.Ridge(alpha=1e-3, kernel=RBF(2.0), rank=40), gm.LogisticRegression(alpha=1e-3, kernel=RBF(2.0), rank=40)],
 )
 def test_features_may_be_made_block_by_block(model, monkeypatch):
-    import gramian.models.base.kernelised as module
+    import gramian.models.kernel.data as module
 
     X, y = wave(18, 300)
     target = y if isinstance(model, gm.Ridge) else np.where(y > y.mean(), "high", "low")
@@ -636,7 +636,7 @@ def test_folds_and_weights_of_many_rows(monkeypatch):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
-    import gramian.models.kernel.ridge as module
+    import gramian.solvers.kernel.ridge_solution as module
 
     X, y = rough(3, 600)
     Y, w = np.column_stack([y, X[:, 0], np.zeros(600)]), np.random.default_rng(2).integers(0, 4, 600)
@@ -657,7 +657,7 @@ def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
 @pytest.mark.parametrize("most", [1.0, np.inf], ids=["foreseen", "tried"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-14, 1e-7])
 def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monkeypatch):
-    import gramian.models.kernel.ridge as module
+    import gramian.solvers.kernel.ridge_solution as module
 
     X, y = rough(4, 500)
     model = gm.Ridge(alpha=alpha, kernel=RBF(1.5))
@@ -671,7 +671,7 @@ def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monke
 
 
 def test_conjugate_gradients_give_the_same_bits_for_any_threads(monkeypatch):
-    import gramian.models.kernel.ridge as module
+    import gramian.solvers.kernel.ridge_solution as module
 
     X, y = rough(5, 700)
     for name, value in {"STEPS_FROM": 100, "STEPS_SHARE": 5}.items():

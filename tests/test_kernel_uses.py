@@ -189,7 +189,7 @@ def test_intervals_count_a_weight_as_so_many_rows():
 
 def test_targets_that_cannot_be_met_are_told():
     twice = np.vstack([X[:5], X[:5]])
-    with pytest.warns(gm.ConvergenceWarning, match="not every target is met"):
+    with pytest.warns(gm.ConvergenceWarning, match="targets cannot be interpolated"):
         model = gm.Ridge(alpha=0, kernel=RBF(1.0)).fit(twice, np.arange(10.0))
     assert not model.certificate_.holds
     np.testing.assert_allclose(model.predict(twice), np.tile(np.arange(5) + 2.5, 2))

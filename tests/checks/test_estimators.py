@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 import gramian as gm
 from checks.members import estimators, table
 from gramian.kernels import Bilinear, Linear
-from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.linear_model import LinearModel
 
 ALL = estimators()
@@ -349,7 +349,7 @@ def test_kernels_set_from_data_see_weights(estimator, kernel):
         np.testing.assert_allclose(getattr(a, name)(Z), getattr(b, name)(Z), rtol=1e-7, atol=1e-9)
 
 
-COEFFICIENTS = [e for e in ALL if isinstance(e, Kernelised) and not hasattr(e, "n_neighbors")]
+COEFFICIENTS = [e for e in ALL if isinstance(e, KernelEstimator) and not hasattr(e, "n_neighbors")]
 
 
 @pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")  # a perceptron ends at its last pass

@@ -30,6 +30,15 @@ def without_round_off(value: float, scale: float) -> float:
     return 0.0 if abs(value) <= ROUND_OFF * scale < np.inf else float(value)
 
 
+def percentage(share: float) -> str:
+    """A share as a percentage of two digits, 0 where it is round-off.
+
+    >>> percentage(0.0123), percentage(2e-12)
+    ('1.2 %', '0 %')
+    """
+    return f"{100.0 * without_round_off(share, 1e-3):.2g} %"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
     """The lines of a table, its columns aligned on the right, but that at place `left` (−1: none) on the left.
 

@@ -3,12 +3,26 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, validate_data
 
 from gramian._core.types import Floats
 from gramian.kernels.base import Kernel
 from gramian.kernels.custom import Precomputed
-from gramian.rows import scan
+from gramian.kernels.points import is_table, vectors
+from gramian.rows import Rows, scan
+
+
+def read_points(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
+    """Points of a kernel; the columns of tables are checked as scikit-learn does, and remembered with `reset`."""
+    if isinstance(X, Rows):
+        X = X.collect().X
+    if is_table(X):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        if reset:
+            estimator.n_features_in_ = vectors(X).d
+    elif reset:
+        estimator.__dict__.pop("n_features_in_", None)
+    return kernel.points(X)
 
 
 def refuse_invalid(kernel: Kernel, X: Any) -> None:

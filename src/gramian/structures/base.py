@@ -81,6 +81,12 @@ class ClusterModel(Charted, Outlying, ClusterMixin, BaseEstimator):
     max_clusters: Any
     random_state: RandomState
     time: Any
+    _rule: Assignment
+    _missing: bool
+    _state: LoopState
+    _loop_variance: float
+    _scores: Floats
+    _row_weight: Floats | None
 
     def _composition(self) -> Composition:
         raise NotImplementedError

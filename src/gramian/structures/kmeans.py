@@ -1,21 +1,28 @@
 """k-means, also in the feature space of a kernel, and competitive learning."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gramian._core import validation
+from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.cluster_labels import KnownRows
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.types import Floats, Ints, Matrix, RandomState, Table, Tags, Values, Weights
 from gramian.kernels.base import Kernel
-from gramian.kernels.input import is_matrix
+from gramian.kernels.input import is_matrix, read_points
+from gramian.kernels.representation import Columns, Representation
+from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.structures.base import ClusteringParameters, Composition, DistanceModel
 from gramian.structures.components.point import Point
 from gramian.structures.loop.assignments import ASSIGNMENTS, Nearest
-from gramian.structures.loop.kernel_means import KernelFit
+from gramian.structures.loop.kernel_means import KernelFit, comparable
+from gramian.structures.loop.state import LoopState
+from gramian.structures.number_of_clusters import boundary_note
+from gramian.warnings import ConvergenceWarning, warn_user
 
 
 @estimator
@@ -56,6 +63,8 @@ class KMeans(ClusteringParameters, DistanceModel):
         Σw ‖x − c‖², with a kernel in its feature space.
     kernel_ : Kernel
         With what was set from the data.
+    representation_ : Columns or KernelMatrix
+        What the rows look like: their columns, or the kernel and the points of the fit.
 
     Notes
     -----
@@ -78,28 +87,51 @@ class KMeans(ClusteringParameters, DistanceModel):
     tol: float = 0.0
     penalty: float | str = "auto"
     kernel: str | Kernel | None = None
+    representation_: Representation = field(init=False)
+    _known: KnownRows = field(init=False)
 
     def _composition(self) -> Composition:
         return Composition([Point()], Nearest())
 
     def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "KMeans":
         """Fit to rows; with a kernel, to whatever it compares."""
+        forget_fit(self)
         if self.kernel is None:
-            self._forget("kernel_")
             super().fit(X, sample_weight=sample_weight)
+            self.representation_ = Columns.of(self)
         else:
             self._fit_kernel(X, sample_weight)
         return self
 
     @timed
     def _fit_kernel(self, X: Table, sample_weight: Weights) -> None:
-        KernelFit(self).fit(X, sample_weight)
+        means = KernelFit(self).fit(X, sample_weight, self._n_clusters(self._composition()))
+        self.representation_, self.kernel_ = means.representation, means.representation.kernel
+        if means.choice is not None:
+            self.choice_ = means.choice
+        self.labels_, self.structures_, self.n_clusters_ = means.labels, means.structures, len(means.structures)
+        self._state = LoopState(means.structures, np.full(self.n_clusters_, 1.0 / self.n_clusters_))
+        self._rule, self._missing, self._loop_variance = Nearest(), False, 0.0
+        self._known, self._scores, self._row_weight = means.known, means.scores, means.row_weight
+        self.objective_, self.history_, self.n_iter_ = means.value, means.history, len(means.history) - 1
+        tolerance = max(float(self.tol), 1e-12)
+        self.certificate_ = Certificate(
+            ALTERNATION, means.decrease, tolerance, means.decrease <= tolerance, None, None, means.through,
+            note=" ".join(boundary_note(self)), convex=False,
+        )  # fmt: skip
+        self.solver_ = SolverInfo("kernel alternation", means.reason)
+        if not self.certificate_.holds and not deadline.ended():
+            warn_user(
+                f"KMeans stopped after {self.n_iter_} passes (max_iter={self.max_iter}): one more would lower the "
+                f"objective by {100.0 * means.decrease:.2g} %. Give a larger max_iter.",
+                ConvergenceWarning,
+            )
 
     def _map_rows(self, X: Matrix, f: Any) -> Any:
         if self.kernel is None:
             return super()._map_rows(X, f)
         check_is_fitted(self)
-        points = KernelFit(self).read(X, reset=False)
+        points = read_points(self, X, self.kernel_, reset=False)
         return f(np.column_stack([each.loss(points) for each in self.structures_]), points)
 
     def predict(self, X: Table) -> Ints:
@@ -107,8 +139,8 @@ class KMeans(ClusteringParameters, DistanceModel):
         check_is_fitted(self)
         if self.kernel is None:
             return super().predict(X)
-        points = KernelFit(self).read(X, reset=False)
-        index = self._known.find(KernelFit.comparable(X))
+        points = read_points(self, X, self.kernel_, reset=False)
+        index = self._known.find(comparable(X))
         nearest = np.column_stack([each.relative(points) for each in self.structures_]).argmin(axis=1)
         return np.where(index < 0, nearest, self.labels_[index])
 
@@ -117,7 +149,7 @@ class KMeans(ClusteringParameters, DistanceModel):
         scores = super().score_samples(X)
         if self.kernel is None:
             return scores
-        index = self._known.find(KernelFit.comparable(X))
+        index = self._known.find(comparable(X))
         return np.where(index < 0, scores, self._scores[index])
 
     def __sklearn_tags__(self) -> Tags:

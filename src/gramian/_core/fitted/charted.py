@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from gramian._core.fitted.training_rows import remembering
+from gramian._core.fitted.training_rows import TrainingRows, remembering
 from gramian._core.types import Chart, Table, Values, Weights
 
 
@@ -51,6 +51,8 @@ class Drawn:
 
 class Charted(Drawn):
     """Adds `chart()` to an estimator, which has to be fitted, and the fingerprint of its training rows to its `fit`."""
+
+    _training_rows: TrainingRows | None
 
     def __init_subclass__(cls, **options: object) -> None:
         if "fit" in cls.__dict__:

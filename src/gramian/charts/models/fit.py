@@ -12,7 +12,6 @@ from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample, weighted_quantile
 from gramian.charts.marks.scatter import table
 from gramian.charts.marks.text import feature_names, labels, number, shown_text
-from gramian.charts.models.parts import kernel_ridge
 from gramian.charts.predictions.plane import as_table_like
 from gramian.charts.predictions.predictions import NumberPredictions, number_predictions
 from gramian.charts.theme import SIDE, WIDTH, Theme, rows, title
@@ -27,7 +26,7 @@ MAX_LEAVE_ONE_OUT = 2000  # rows up to which predictions are leave-one-out
 
 def applies(model: Estimator, data: bool) -> bool:
     """Applies to kernel ridge regression, and with data to every regressor with a kernel."""
-    return kernel_ridge(model) is not None or (data and uses_kernel(model) and regresses(model))
+    return regresses(model) and (has(model, "dual_solution_") or (data and uses_kernel(model)))
 
 
 CHART = ChartKind(name="fit", of="rows", order=40, applies=applies, target="required")
@@ -37,14 +36,13 @@ def draw(
     model: Estimator, theme: Theme, X: Table = None, y: Values | None = None, sample_weight: Weights = None
 ) -> Chart:
     """The curve of one feature; of more, observed against predicted targets."""
-    solution = kernel_ridge(model)
     if X is None:
-        assert solution is not None
-        X = solution.given
-        used = solution.used
-        leave_one_out = solution.n <= MAX_LEAVE_ONE_OUT and solution.alpha > 0
-        predicted = solution.loo_predictions() if leave_one_out else solution.predict(solution.points)
-        predictions = NumberPredictions(type(model).__name__, solution.Y, predicted, solution.weight, model)
+        solution = model.dual_solution_
+        problem = solution.problem
+        X, used = problem.X, problem.index
+        leave_one_out = problem.n <= MAX_LEAVE_ONE_OUT and solution.alpha > 0
+        predicted = solution.loo_predictions() if leave_one_out else solution.fitted_values()
+        predictions = NumberPredictions(type(model).__name__, problem.Y, predicted, problem.weight, model)
         how = "leave-one-out predictions" if leave_one_out else "predictions of the training rows"
     else:
         predictions, used, how = number_predictions(model, X, y, sample_weight), None, ""
@@ -95,8 +93,7 @@ def _band(model: Estimator, points: Any) -> tuple[Floats, list[Floats], str]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         middle = np.asarray(model.predict(points), dtype=np.float64).reshape(GRID, -1)[:, 0]
-        solution = kernel_ridge(model)
-        if solution is not None and solution.alpha > 0:
+        if has(model, "dual_solution_") and model.alpha_ > 0:
             intervals = model.predict(points, interval=LEVEL)
             ends = [np.asarray(end).reshape(GRID, -1)[:, 0] for end in intervals[1:]]
             return middle, ends, f"{100 * LEVEL:g} % prediction interval"

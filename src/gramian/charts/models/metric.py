@@ -38,7 +38,7 @@ def draw(model: Estimator, theme: Theme) -> Chart:
     bars = alt.Chart(rows(records)).mark_bar(color=theme.accent, cornerRadiusEnd=2)
     bars = bars.encode(x=x, y=y, tooltip=[alt.Tooltip("label:N"), alt.Tooltip("share:Q", format=".2%")])
     notes = [f"the {len(shown)} largest of {len(order):,} are shown"] if len(shown) < len(order) else []
-    metric = model._learned
+    metric = model.metric_
     facts = [type(model).__name__, counted(metric.rounds, "iteration"), _directions(metric)]
     return bars.properties(
         width=WIDTH,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Chart, Estimator, Floats, Ints
-from gramian.charts.declaration import ChartKind, has
+from gramian.charts.declaration import ChartKind, has, regresses
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import ValueAxis, linear_axis
 from gramian.charts.marks.points import sample
@@ -23,14 +23,9 @@ GRID = 160
 MAX_NAME_LENGTH = 36
 
 
-def kernel_ridge(model: Estimator) -> Any:
-    """The dual solution of kernel ridge regression on its training rows; None of other models."""
-    return getattr(model, "_machine", None)
-
-
 def applies(model: Estimator, data: bool) -> bool:
     """Applies to kernel ridge regression with a kernel of several summands."""
-    return kernel_ridge(model) is not None and len(_summands(model)) > 1
+    return regresses(model) and has(model, "dual_solution_") and len(_summands(model)) > 1
 
 
 CHART = ChartKind(name="parts", of="fit", order=30, applies=applies)
@@ -49,16 +44,17 @@ class Part:
 
 def draw(model: Estimator, theme: Theme) -> Chart:
     """A panel for each part, the one with the largest variance first, all on one scale."""
-    solution = kernel_ridge(model)
-    weight = solution.weight / solution.weight.sum()
+    solution = model.dual_solution_
+    problem = solution.problem
+    weight = problem.weight / problem.weight.sum()
     parts = _parts(model, weight)
     total = np.sum([part.values for part in parts], axis=0)
-    residual = solution.Y[:, 0] - solution.b[0] - solution.times(solution.points, solution.beta[:, :1])[:, 0]
+    residual = (problem.Y - solution.fitted_values())[:, 0]
     variances = np.array([weight @ part.values**2 for part in parts])
     shares = variances / (variances.sum() or 1.0)
     order = np.argsort(-shares, kind="stable")
     shown = order[:MAX_PARTS]
-    keep = sample(solution.n, max(MAX_POINTS // len(shown), 60))
+    keep = sample(problem.n, max(MAX_POINTS // len(shown), 60))
     curves = [parts[j].curve is not None for j in shown]
     dots = [parts[j].values[keep] + residual[keep] * (parts[j].column is not None) for j in shown]
     ends = [*dots, *(curve for j in shown if (curve := parts[j].curve) is not None)]
@@ -80,7 +76,7 @@ def draw(model: Estimator, theme: Theme) -> Chart:
     notes = [
         "line: centred contribution of a column; grey dots: the same plus the residual" if any(curves) else "",
         f"{'blue ' if any(curves) else ''}dots: centred contribution to each row" if not all(curves) else "",
-        _omitted(solution, keep, parts, shown),
+        _omitted(problem.n, keep, parts, shown),
     ]
     caption = "; ".join(note for note in notes if note)
     whole = alt.concat(*panels, columns=2, spacing={"row": 26, "column": 22})
@@ -105,9 +101,11 @@ def _parts(model: Estimator, weight: Floats) -> list[Part]:
 
 
 def _part(model: Estimator, summand: Any, weight: Floats) -> Part:
-    solution = kernel_ridge(model)
-    dual, training = solution.whole[:, :1], solution.given
-    values = (summand(training, training) @ dual)[solution.used, 0]
+    solution = model.dual_solution_
+    used, training = solution.problem.index, solution.problem.X
+    dual = np.zeros((solution.problem.n_rows, 1))
+    dual[used] = solution.beta[:, :1]
+    values = (summand(training, training) @ dual)[used, 0]
     middle = float(weight @ values)
     inner, factor = _inner(summand)
     on = isinstance(inner, On)
@@ -116,9 +114,9 @@ def _part(model: Estimator, summand: Any, weight: Floats) -> Part:
     if not one_column or not base.takes_rows:
         return Part(plain(summand), values - middle)
     X = vectors(inner.chosen(training) if on else training).dense()
-    grid = np.linspace(X[solution.used].min(), X[solution.used].max(), GRID)
+    grid = np.linspace(X[used].min(), X[used].max(), GRID)
     curve = factor * (base(grid[:, None], X) @ dual)[:, 0] - middle
-    return Part(plain(summand), values - middle, X[solution.used, 0], grid, curve)
+    return Part(plain(summand), values - middle, X[used, 0], grid, curve)
 
 
 def _column_name(model: Estimator, place: Any) -> str:
@@ -185,9 +183,9 @@ def _finding(names: list[str], shares: Floats, order: Ints) -> str:
 
 
 def _facts(model: Estimator) -> str:
-    solution = kernel_ridge(model)
-    facts = [type(model).__name__, f"alpha {number(solution.alpha)}", f"n {solution.n:,}"]
-    facts += [f"target 0 of {solution.Y.shape[1]}"] if solution.Y.shape[1] > 1 else []
+    problem = model.dual_solution_.problem
+    facts = [type(model).__name__, f"alpha {number(model.alpha_)}", f"n {problem.n:,}"]
+    facts += [f"target 0 of {problem.Y.shape[1]}"] if problem.Y.shape[1] > 1 else []
     return " · ".join(facts)
 
 
@@ -195,7 +193,7 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_NAME_LENGTH else name[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _omitted(solution: Any, keep: Ints, parts: list[Part], shown: Ints) -> str:
-    facts = [f"{len(keep):,} of {solution.n:,} rows"] if len(keep) < solution.n else []
+def _omitted(n: int, keep: Ints, parts: list[Part], shown: Ints) -> str:
+    facts = [f"{len(keep):,} of {n:,} rows"] if len(keep) < n else []
     facts += [f"{len(shown)} of {len(parts)} parts"] if len(shown) < len(parts) else []
     return " and ".join(facts).replace(" ", NO_BREAK) + " are shown" if facts else ""

@@ -86,9 +86,23 @@ def support_vectors(model: Estimator) -> Floats | None:
 
 
 def kept_points(model: Estimator) -> Any:
-    """Points (m, 2) around the rows of the fit that a model keeps: support vectors or what it declares; else None."""
+    """Points (m, 2) around the rows of the fit that a model keeps: support vectors, landmarks, Gaussians; else None."""
     vectors = support_vectors(model)
-    return getattr(getattr(model, "estimator_", model), "_extent", None) if vectors is None else vectors
+    if vectors is not None:
+        return vectors
+    model = getattr(model, "estimator_", model)
+    if has(model, "representation_"):
+        return model.representation_.extent
+    return _around_means(model) if has(model, "means_", "covariances_", "covariance") else None
+
+
+def _around_means(model: Any) -> Floats:
+    """Three standard deviations about the means of Gaussian classes."""
+    variances = np.asarray(model.covariances_)
+    if model.covariance in ("full", "shared"):
+        variances = np.diagonal(variances, axis1=-2, axis2=-1)
+    deviations = np.sqrt(variances[:, None] if model.covariance == "spherical" else variances)
+    return np.concatenate([model.means_ - 3.0 * deviations, model.means_ + 3.0 * deviations])
 
 
 def on_grid(functions: list[Callable[[Any], Any]], ends: Floats, X: Table = None) -> tuple[Floats, Floats, list[Any]]:

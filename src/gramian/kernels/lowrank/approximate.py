@@ -1,23 +1,25 @@
 """Approximate feature maps of kernels: Nyström features of landmarks, and random Fourier features."""
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 import scipy.linalg as sl
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.random import legacy_generator_from
 from gramian._core.types import Floats, Ints
 from gramian._core.validation import choice, flag
 from gramian.kernels.base import Kernel
-from gramian.kernels.lowrank.landmarks import MappedRows, chosen_pivots
-from gramian.kernels.lowrank.pivoted_cholesky import Landmarks
+from gramian.kernels.input import read_points
+from gramian.kernels.lowrank.landmarks import chosen_pivots
+from gramian.kernels.lowrank.mapped_rows import MappedRows
 from gramian.kernels.named import kernel_of
-from gramian.kernels.points import is_table, vectors
+from gramian.kernels.representation import Landmarks
 from gramian.kernels.vectors.stationary import Stationary
 from gramian.rows import Block, MemoryRows, parallel_map, single_threaded_blas
 
@@ -41,15 +43,6 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     n_components: Any
     kernel_: Kernel
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        if is_table(X):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            if reset:
-                self.n_features_in_ = vectors(X).d
-        elif reset and hasattr(self, "n_features_in_"):
-            del self.n_features_in_
-        return (kernel_of(self.kernel) if reset else self.kernel_).points(X)
-
     def _count(self) -> int:
         count = self.n_components
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
@@ -59,7 +52,7 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: Any) -> Floats:
         """Features (n, n_components) of new points."""
         check_is_fitted(self)
-        points = self._read(X, reset=False)
+        points = read_points(self, X, self.kernel_, reset=False)
         with single_threaded_blas():
             parts = parallel_map(
                 lambda i: self._features(points[i : i + PANEL_ROWS]), range(0, len(points), PANEL_ROWS)
@@ -69,10 +62,6 @@ class _Approximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @abstractmethod
     def _features(self, points: Any) -> Floats:
         """Features of prepared points."""
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._width
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,6 +86,8 @@ class Nystroem(_Approximation):
     Attributes
     ----------
     kernel_ : the kernel as fitted; landmarks_ : array (r,), the rows chosen
+    representation_ : Landmarks
+        The landmark points with the kernel.
     error_ : float
         Share of the trace of the kernel matrix that the features lack; of very many rows, of those that pivots are
         chosen from.
@@ -120,24 +111,29 @@ class Nystroem(_Approximation):
     n_components: int = 100
     method: str = "pivots"
     random_state: Any = None
+    representation_: Landmarks = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> "Nystroem":
         """Choose the landmarks; y is ignored, as pipelines give it."""
+        forget_fit(self)
         choice("method", self.method, METHODS)
         count = self._count()
         X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
-        points = self._read(X, reset=True)
+        points = read_points(self, X, self.kernel_, reset=True)
         count = min(count, len(points))
         rng = legacy_generator_from(self.random_state)
         with single_threaded_blas():
             if self.method == "pivots":
-                self._map = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
+                self.representation_ = chosen_pivots(self.kernel_, points, count, seed=int(rng.randint(2**31 - 1)))
             else:
-                self._map = _landmarks(self.kernel_, points, self._rows(points, count, rng))
-        self.landmarks_, self.error_ = self._map.index, self._map.unexplained
-        self._width = len(self.landmarks_)
+                self.representation_ = _landmarks(self.kernel_, points, self._rows(points, count, rng))
+        self.landmarks_, self.error_ = self.representation_.index, self.representation_.unexplained
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.landmarks_)
 
     def _rows(self, points: Any, count: int, rng: Any) -> Ints:
         n = len(points)
@@ -148,7 +144,7 @@ class Nystroem(_Approximation):
         return _by_leverage(self.kernel_, points, count, rng)
 
     def _features(self, points: Any) -> Floats:
-        return self._map.features(points)
+        return self.representation_.features(points)
 
 
 def _landmarks(kernel: Kernel, points: Any, index: Ints) -> Landmarks:
@@ -235,14 +231,17 @@ class RandomFourier(_Approximation):
     n_components: int = 100
     orthogonal: bool = False
     random_state: Any = None
+    _width: int = field(init=False)
+    _phase: float = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> "RandomFourier":
         """Draw the frequencies; y is ignored, as pipelines give it."""
+        forget_fit(self)
         count = self._count()
         flag("orthogonal", self.orthogonal)
         X = counted(X)
         self.kernel_ = kernel_of(self.kernel).fitted(X)
-        points = self._read(X, reset=True)
+        points = read_points(self, X, self.kernel_, reset=True)
         rng = legacy_generator_from(self.random_state)
         kernel = self.kernel_
         L = getattr(kernel, "factor", None)  # of a metric: features of Lx
@@ -262,6 +261,10 @@ class RandomFourier(_Approximation):
         self.frequencies_ = W if L is None else L.T @ W
         self._width, self._phase = count, float(rng.uniform(0.0, 2.0 * np.pi))
         return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._width
 
     def _features(self, points: Any) -> Floats:
         phase = np.asarray(points.X @ self.frequencies_)

@@ -1,6 +1,6 @@
 """Partial pivoted Cholesky factor K ≈ F Fᵀ of low rank, without a matrix of size n × n."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,44 +9,12 @@ import scipy.linalg as sl
 from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.points import Vectors, alone
+from gramian.kernels.representation import Landmarks
 from gramian.rows import parallel_map, single_threaded_blas
 
 MAX_PIVOTS_AT_ONCE = 64  # pivots taken at once
 PANEL_ROWS = 2048
 MIN_RESIDUAL = 1e-10  # of the mean of k(x, x): less cannot be told from rounding at new points
-
-
-@dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Landmark points P: k(x, x') ≈ φ(x)ᵀφ(x') with φ(x) = R⁻ᵀ k(P, x), exact where x or x' is one of them.
-
-    Attributes
-    ----------
-    index : array (r,)
-        The rows chosen.
-    R : array (r, r)
-        Upper triangle with K_PP = RᵀR.
-    unexplained : float
-        Share of the trace of K that is not explained.
-    """
-
-    kernel: Kernel
-    points: Any
-    index: Ints
-    R: Floats
-    unexplained: float
-
-    def features(self, points: Any) -> Floats:
-        """φ of prepared points, (n, r)."""
-        return self.solve_RT(self.kernel.block(points, self.points))
-
-    def solve_RT(self, block: Floats) -> Floats:
-        """From k(x, P) to φ(x)."""
-        return np.asarray(sl.solve_triangular(self.R, block.T, trans="T", lower=False, check_finite=False).T)
-
-    def dual(self, coef: Floats) -> Floats:
-        """Coefficients of k(·, P) from those of φ."""
-        return np.asarray(sl.solve_triangular(self.R, coef, lower=False, check_finite=False))
 
 
 @single_threaded_blas()

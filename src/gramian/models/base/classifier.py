@@ -59,6 +59,13 @@ class ClassifyingModel(Charted, ClassifierMixin, BaseEstimator):
             rows = scan(X, y, sample_weight=sample_weight)
             validate_data(self, X, skip_check_array=True)
             self.n_features_in_ = rows.d
+        return self._coded(rows, large)
+
+    def _coded(self, rows: Rows, large: Array | None = None) -> Rows:
+        """Rows with the number of the class as their target; sets `classes_`.
+
+        `large` are the labels of which the target has the numbers, where floats cannot tell them apart.
+        """
         if not rows.one_target:
             if len(rows.target_names) > 1:
                 raise ValueError(

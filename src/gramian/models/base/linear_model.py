@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gramian._core.fitted.charted import Charted
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
+from gramian.kernels.representation import Columns, Representation
 from gramian.rows import Rows, scan
 from gramian.rows.feature_names import new_rows, remember_columns
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -33,6 +34,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     certificate_: Certificate
     solver_: SolverInfo
     n_features_in_: int
+    representation_: Representation
     fit_intercept: bool
 
     @property
@@ -55,6 +57,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
             if isinstance(X, Rows):
                 X.refuse_labels()
             remember_columns(self, X.d, X.names)
+            self.representation_ = Columns.of(self)
             return X
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -62,6 +65,7 @@ class LinearModel(Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows.refuse_labels()
         validate_data(self, X, skip_check_array=True)
         self.n_features_in_ = rows.d
+        self.representation_ = Columns.of(self)
         return rows
 
     def _needs_rows(self, given: str) -> str:

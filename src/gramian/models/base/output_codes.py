@@ -1,5 +1,6 @@
 """Several classes from binary decisions: one against the rest, one against one, error-correcting codes."""
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,33 @@ CODES = ("auto", "exhaustive", "dense", "sparse")
 MOST_EXHAUSTIVE = 7  # classes: 63 binary problems
 TRIALS = 200
 LEAST_NORM = 1e-3  # of the largest: a class whose coefficients are nearly zero is at no meaningful distance
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDecisions:
+    """From predictions f of binary problems, or of all classes at once, to the decision values of classes.
+
+    Attributes
+    ----------
+    multiclass : str; n_classes : int; code : array (k, bits) or None; loss : Loss
+    norms : array (bits,)
+        Of each function f, by which it becomes a distance.
+    """
+
+    multiclass: str
+    n_classes: int
+    code: Floats | None
+    loss: Loss
+    norms: Floats
+
+    def __call__(self, f: Floats) -> Floats:
+        """(n,) of two classes, positive for the second; (n, k) of more, the largest wins."""
+        if self.n_classes == 2:
+            return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
+        if self.multiclass == "joint":
+            return f
+        assert self.code is not None
+        return confidences(self.multiclass, self.code, self.loss, f, self.norms)
 
 
 def code_matrix(multiclass: str, k: int, kind: str, random_state: Any) -> Floats:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
 from gramian.models.base.linear_model import LinearModel
@@ -121,9 +122,7 @@ class SquaredLossModel(LinearModel):
     _facts: dict[str, Any]
 
     def _forget_fit(self) -> None:
-        for name in ("scores_", "path_", "noise_variance_", "history_", "n_iter_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        forget_fit(self)
         self._solution, self._facts = None, {}
 
     def _set_fit(self, fit: SquaredLossFit, one_target: bool) -> None:

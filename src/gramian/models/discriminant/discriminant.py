@@ -170,15 +170,6 @@ class GaussianDiscriminant(ClassifyingModel):
         )
 
     @property
-    def _extent(self) -> Floats:
-        """Points around the rows of the fit, for charts: three standard deviations about the means."""
-        variances = np.asarray(self.covariances_)
-        if self._kind in ("full", "shared"):
-            variances = np.diagonal(variances, axis1=-2, axis2=-1)
-        deviations = np.sqrt(variances[:, None] if self._kind == "spherical" else variances)
-        return np.concatenate([self.means_ - 3.0 * deviations, self.means_ + 3.0 * deviations])
-
-    @property
     def covariances_(self) -> Floats:
         found = [shape.covariance() for shape in self._shapes]
         if self._kind == "spherical":

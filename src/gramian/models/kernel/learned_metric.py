@@ -31,7 +31,7 @@ SHOWN = 5  # columns that a summary names
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedMetric:
     """The kernel with its metric, and how it was found.
 
     Attributes
@@ -64,7 +64,7 @@ class Learned:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class MetricRound:
     """f(x) = b + Σ β k(x, x_i), at the best scale of the metric and the best alpha."""
 
     kernel: Mahalanobis
@@ -78,7 +78,7 @@ class Fit:
 
 
 @single_threaded_blas()
-def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) -> Learned:
+def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) -> LearnedMetric:
     """The kernel with a metric from the rows of X and their target; of more than 2000 rows, from some of them."""
     points = vectors(X)
     Y = _without_units(model, target)
@@ -99,10 +99,10 @@ def learn_metric(model: Any, kernel: Mahalanobis, X: Any, target: MemoryRows) ->
     unit = spread(rows.X, weight)
     plain = final.metric * unit[:, None] * unit
     share = np.diagonal(plain) if plain.any() else np.ones(len(unit))
-    return Learned(final, mean, taken, share / share.sum(), np.linalg.eigvalsh(plain))
+    return LearnedMetric(final, mean, taken, share / share.sum(), np.linalg.eigvalsh(plain))
 
 
-def rounds(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[Fit]:
+def rounds(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, count: int) -> list[MetricRound]:
     """Fits with the metric of 0, 1, …, `count` rounds, or fewer where a deadline ends them.
 
     The first metric divides columns by their standard deviation.
@@ -110,7 +110,7 @@ def rounds(kernel: Mahalanobis, points: Vectors, Y: Floats, weight: Floats, coun
     unit = spread(points.X, weight)
     unit[unit == 0] = 1.0
     M, scales = np.diag(1.0 / unit**2), SCALES
-    found: list[Fit] = []
+    found: list[MetricRound] = []
     for _ in range(count + 1):
         if found and deadline.passed():
             break
@@ -187,7 +187,7 @@ def _of_size(M: Floats, X: Floats, weight: Floats, size: float) -> Floats:
     return M * (size / mean * size) if mean > 0 else M
 
 
-def _fitted(kernel: Mahalanobis, M: Floats, points: Vectors, Y: Floats, weight: Floats, scales: Floats) -> Fit:
+def _fitted(kernel: Mahalanobis, M: Floats, points: Vectors, Y: Floats, weight: Floats, scales: Floats) -> MetricRound:
     """The fit at the scale of M and the alpha whose leave-one-out loss is smallest."""
     n = len(points)
     some = np.sort(np.random.default_rng(0).choice(n, min(n, SEARCHED), replace=False))
@@ -203,7 +203,7 @@ def _fitted(kernel: Mahalanobis, M: Floats, points: Vectors, Y: Floats, weight: 
     factor: Any = Factor(found[0].matrix(points), weight, alpha)
     if factor.failed:
         factor = Singular(found[0].matrix(points), weight, alpha)
-    return Fit(*found, points, *dual_of(factor, Y, True))
+    return MetricRound(*found, points, *dual_of(factor, Y, True))
 
 
 def _without_units(model: Any, target: MemoryRows) -> Floats:

@@ -1,18 +1,21 @@
 """The perceptron with a kernel: what `Perceptron(kernel=…)` fits, on dual variables of the rows it was wrong about."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gramian._core import deadline
-from gramian._core.types import Bools, Floats
+from gramian._core.types import Bools, Floats, Ints
+from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
-from gramian.kernels.points import alone
-from gramian.models.base.calibration import calibrate
-from gramian.models.base.output_codes import code_matrix
+from gramian.models.base.calibration import Calibration, calibrate
+from gramian.models.base.output_codes import ClassDecisions
 from gramian.rows import MemoryRows
 from gramian.selection.cv.regularization import splits_of
-from gramian.solvers.base import Run, run
+from gramian.solvers.base import Callback, Run, run
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.first_order.perceptron import NOT_SEPARABLE
 from gramian.solvers.kernel.dual_perceptron import (
@@ -27,123 +30,89 @@ from gramian.warnings import ConvergenceWarning, warn_user
 TOLERANCE = 1e-15
 MOST_ROWS = 1000  # of which the margin is computed for the bound
 PANEL = 512
+KIND = "share of rows on the wrong side"
 
 
-class KernelPerceptron:
-    """Fits the machines of a `Perceptron` with a kernel, and the map to probabilities."""
+@dataclass(frozen=True, eq=False)
+class KernelPerceptronProblem:
+    """The binary problems of a perceptron on one kernel matrix, or that of all classes at once.
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, seed: int, kind: str) -> None:
-        points, target = model._fit_points(X, y, sample_weight)
-        block = model._labelled_points(target).collect()
-        self.codes = block.y[:, 0].astype(np.int64)
-        self.points, self.n, self.k = points, len(points), len(model.classes_)
-        self.weight = block.weights
-        self.rows = Mistaken(model.kernel_, points)
-        self.intercept = bool(model.fit_intercept)
-        self.average, self.seed, self.max_iter = bool(model.average), seed, model.max_iter
-        self.kind = kind
+    Attributes
+    ----------
+    points : prepared points; codes : array (n,)
+        The rows of the fit, and the number of the class of each.
+    words : array (bits, k) or None
+        The side of each class in each binary problem; None of all classes at once.
+    """
 
-    def fit(self, model: Any, callbacks: Any) -> None:
-        """Every machine, and what a `Perceptron` has after a fit."""
-        joint = model.multiclass_ == "joint"
-        self.words = None if joint else code_matrix(model.multiclass_, self.k, self.kind, model.random_state).T
-        if self.words is not None:
-            model.code_ = self.words.T
-        problems = self._problems(self.weight)
-        method = DualPerceptron(self.average, self.seed)
-        found = [run(method, p, max_iter=self.max_iter, tol=TOLERANCE, callbacks=callbacks) for p in problems]
-        theta = np.vstack([one.theta for one in found])
-        beta, offset = theta[:, :-1], theta[:, -1]
-        if joint:
-            offset = offset - offset.mean()
-        model.support_ = np.flatnonzero(beta.any(axis=0))
-        model.dual_coef_ = model.coef_ = np.ascontiguousarray(beta[:, model.support_])
-        model.intercept_ = offset
-        model._support_points = alone(self.points[model.support_])
-        if hasattr(model._support_points, "X"):
-            model.support_vectors_ = model._support_points.X
-        f = self._values(model)
-        model._norms = np.sqrt(np.maximum((beta * (f - offset[:, None])).sum(axis=1), 0.0))
-        self._certify(model, problems, found, f)
-        model.n_mistakes_ = sum(one.state.mistakes for one in found)
-        model.mistake_bound_ = self._bound(model, problems)
-        model.alpha_, model.separated_, model._covariances = 0.0, False, [None]
-        decisions, seen = self._left_out(model, f)
-        model._calibration = calibrate(decisions, self.codes, self.weight * seen)
+    kernel: Kernel
+    points: Any
+    codes: Ints
+    weight: Floats
+    n_classes: int
+    words: Floats | None
+    intercept: bool
+    average: bool
+    seed: int
+    max_iter: int
 
-    def _problems(self, weight: Floats) -> list[Any]:
+    @property
+    def n(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def rows(self) -> Mistaken:
+        return Mistaken(self.kernel, self.points)
+
+    def parts(self, weight: Floats) -> list[DualProblem]:
+        """What the algorithm is run on, with some weights of the rows."""
         if self.words is None:
-            return [DualProblem(self.rows, self.codes, weight, self.k, self.intercept)]
-        found: list[Any] = []
+            return [DualProblem(self.rows, self.codes, weight, self.n_classes, self.intercept)]
+        found = []
         for word in self.words:
             side = word[self.codes]
             codes = (side > 0).astype(np.int64)
             found.append(DualProblem(self.rows, codes, np.where(side == 0, 0.0, weight), 1, self.intercept))
         return found
 
-    def _values(self, model: Any) -> Floats:
-        """f at all rows, (machines, n), computed anew."""
-        if not len(model.support_):
-            return np.repeat(model.intercept_[:, None], self.n, axis=1)
-        parts = [
-            model.kernel_.block(self.points[i : i + PANEL], model._support_points) @ model.dual_coef_.T
-            for i in range(0, self.n, PANEL)
+    def solve(self, callbacks: Sequence[Callback]) -> "KernelPerceptronSolution":
+        """Run every part to its end."""
+        method = DualPerceptron(self.average, self.seed)
+        parts = self.parts(self.weight)
+        outcomes = [
+            run(method, part, max_iter=self.max_iter, tol=TOLERANCE, callbacks=callbacks)  # type: ignore[arg-type]
+            for part in parts
         ]
-        return np.concatenate(parts).T + model.intercept_[:, None]
-
-    def _certify(
-        self, model: Any, problems: list[DualProblem], found: list[Run[DualPerceptronState]], f: Floats
-    ) -> None:
+        theta = np.vstack([one.theta for one in outcomes])
+        beta, offset = theta[:, :-1], theta[:, -1]
         if self.words is None:
-            judged = [wrong_share(problems[0], f)]
+            offset = offset - offset.mean()
+        f = self.values(beta, offset)
+        if self.words is None:
+            ends = [wrong_share(parts[0], f)]
         else:
-            judged = [wrong_share(problem, f[[i]]) for i, problem in enumerate(problems)]
-        share = max(one for _, one in judged)
-        worst = found[int(np.argmax([one for _, one in judged]))]
-        kind = "share of rows on the wrong side"
-        holds = share <= TOLERANCE
-        model.certificate_ = Certificate(kind, share, TOLERANCE, holds, None, None, "rows")
-        model.solver_ = SolverInfo(
-            DualPerceptron.name, f"{self.n} dual variables, of which mistakes change one at a time"
-        )
-        model.history_, model.n_iter_ = worst.history, max(*(one.iterations for one in found), 1)
-        model.objective_ = model._mean_loss = float(np.mean([value for value, _ in judged]))
-        model._weight = float(self.weight.sum())
-        if not holds and not deadline.ended() and not any(one.interrupted for one in found):
-            ended = worst.iterations >= self.max_iter
-            warn_user(
-                f"The {kind} is {share:.2g} after {worst.iterations} sweeps. "
-                f"{'To go on, raise max_iter.' if ended else NOT_SEPARABLE} Try average=True, a shorter length_scale, "
-                "or gm.SVC, which allows for errors.",
-                ConvergenceWarning,
-            )
+            ends = [wrong_share(part, f[[i]]) for i, part in enumerate(parts)]
+        return KernelPerceptronSolution(self, beta, offset, f, outcomes, ends)
 
-    def _bound(self, model: Any, problems: list[DualProblem]) -> float:
-        """(R/γ)², γ by a hard margin on a factor of the kernel matrix."""
-        weight = self.weight[self.weight > 0]
-        if self.words is None or len(problems) > 1 or self.n > MOST_ROWS or np.ptp(weight) > 0:
-            return float("nan")
-        if deadline.passed():
-            return float("nan")
-        if not model.certificate_.holds:
-            return float("inf")
-        from gramian.models.linear.svc import SVC
+    def values(self, beta: Floats, offset: Floats) -> Floats:
+        """f at all rows, (machines, n), computed anew."""
+        support = np.flatnonzero(beta.any(axis=0))
+        if not len(support):
+            return np.repeat(offset[:, None], self.n, axis=1)
+        others, dual = self.points[support], beta[:, support].T
+        blocks = [self.kernel.block(self.points[i : i + PANEL], others) @ dual for i in range(0, self.n, PANEL)]
+        return np.concatenate(blocks).T + offset[:, None]
 
-        F = pivots(model.kernel_, self.points, self.n)[1]
-        F = np.column_stack([F, np.ones(self.n)]) if self.intercept else F
-        F = F[self.weight > 0]
-        try:
-            widest = SVC(alpha=0.0, fit_intercept=False).fit(F, problems[0].codes[self.weight > 0])
-        except ValueError:
-            return float("nan" if deadline.ended() else "inf")
-        return float("nan") if deadline.ended() else float((F**2).sum(axis=1).max() * np.linalg.norm(widest.coef_) ** 2)
+    def calibration(self, f: Floats, decide: ClassDecisions) -> Calibration:
+        """The map from decisions to probabilities."""
+        decisions, seen = self._left_out(f, decide)
+        return calibrate(decisions, self.codes, self.weight * seen)
 
-    def _left_out(self, model: Any, f: Floats) -> tuple[Floats, Bools]:
+    def _left_out(self, f: Floats, decide: ClassDecisions) -> tuple[Floats, Bools]:
         """Decisions on rows that took no part in them, from five folds, and which rows are of classes seen there.
 
         Where time is over, decisions on rows that did.
         """
-        norms = None if model.multiclass_ == "joint" else model._norms
         found = f.T.copy()
         seen = np.ones(self.n, dtype=bool)
         method = DualPerceptron(self.average, self.seed, 10)
@@ -154,16 +123,94 @@ class KernelPerceptron:
             weight = self.weight.copy()
             weight[test] = 0.0
             column = 0
-            for problem in self._problems(weight):
-                sides = problem.codes[problem.weight > 0]
+            for part in self.parts(weight):
+                sides = part.codes[part.weight > 0]
                 if len(sides) and np.ptp(sides) > 0:
-                    again = run(method, problem, max_iter=self.max_iter, tol=TOLERANCE, inner=True)
-                    found[test, column : column + problem.m] = self._at(again.theta, test)
-                column += problem.m
+                    again = run(method, part, max_iter=self.max_iter, tol=TOLERANCE, inner=True)  # type: ignore[arg-type]
+                    found[test, column : column + part.m] = self._at(again.theta, test)
+                column += part.m
             seen[test] = np.isin(self.codes[test], self.codes[weight > 0])
-        return np.asarray(model._confidences(found, norms)), seen
+        return decide(found), seen
 
     def _at(self, theta: Floats, test: Any) -> Floats:
         some = np.flatnonzero(theta[:, :-1].any(axis=0))
         f = np.zeros((len(test), len(theta))) + theta[:, -1]
-        return f + self.rows.kernel.block(self.points[test], self.points[some]) @ theta[:, some].T if len(some) else f
+        return f + self.kernel.block(self.points[test], self.points[some]) @ theta[:, some].T if len(some) else f
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPerceptronSolution:
+    """β (machines, n) and offsets where the algorithm ended, and f at all rows (machines, n).
+
+    `ends` are the objective and the share of rows on the wrong side of each part.
+    """
+
+    problem: KernelPerceptronProblem
+    beta: Floats
+    offset: Floats
+    f: Floats
+    outcomes: list[Run[DualPerceptronState]]
+    ends: list[tuple[float, float]]
+
+    @property
+    def norms(self) -> Floats:
+        """Of the functions without their offsets."""
+        return np.sqrt(np.maximum((self.beta * (self.f - self.offset[:, None])).sum(axis=1), 0.0))
+
+    @property
+    def objective(self) -> float:
+        return float(np.mean([value for value, _ in self.ends]))
+
+    @property
+    def mistakes(self) -> int:
+        return sum(one.state.mistakes for one in self.outcomes)
+
+    @property
+    def worst(self) -> Run[DualPerceptronState]:
+        """The run with the largest share of rows on the wrong side."""
+        return self.outcomes[int(np.argmax([share for _, share in self.ends]))]
+
+    @property
+    def certificate(self) -> Certificate:
+        share = max(share for _, share in self.ends)
+        return Certificate(KIND, share, TOLERANCE, share <= TOLERANCE, None, None, "rows")
+
+    @property
+    def solver(self) -> SolverInfo:
+        return SolverInfo(
+            DualPerceptron.name, f"{self.problem.n} dual variables, of which mistakes change one at a time"
+        )
+
+    def warn_unfinished(self) -> None:
+        """Warn where rows are on the wrong side, unless the user ended the run."""
+        share, worst = self.certificate.value, self.worst
+        if share > TOLERANCE and not deadline.ended() and not any(one.interrupted for one in self.outcomes):
+            ended = worst.iterations >= self.problem.max_iter
+            warn_user(
+                f"The {KIND} is {share:.2g} after {worst.iterations} sweeps. "
+                f"{'To go on, raise max_iter.' if ended else NOT_SEPARABLE} Try average=True, a shorter length_scale, "
+                "or gm.SVC, which allows for errors.",
+                ConvergenceWarning,
+            )
+
+    def mistake_bound(self) -> float:
+        """(R/γ)², γ by a hard margin on a factor of the kernel matrix."""
+        problem = self.problem
+        weight = problem.weight[problem.weight > 0]
+        if problem.words is None or len(problem.words) > 1 or problem.n > MOST_ROWS or np.ptp(weight) > 0:
+            return float("nan")
+        if deadline.passed():
+            return float("nan")
+        if not self.certificate.holds:
+            return float("inf")
+        from gramian.models.linear.svc import SVC
+
+        F = pivots(problem.kernel, problem.points, problem.n)[1]
+        F = np.column_stack([F, np.ones(problem.n)]) if problem.intercept else F
+        counted = problem.weight > 0
+        F, codes = F[counted], problem.parts(problem.weight)[0].codes[counted]
+        try:
+            widest = SVC(alpha=0.0, fit_intercept=False).fit(F, codes)
+        except ValueError:
+            return float("nan" if deadline.ended() else "inf")
+        return float("nan") if deadline.ended() else float((F**2).sum(axis=1).max() * np.linalg.norm(widest.coef_) ** 2)

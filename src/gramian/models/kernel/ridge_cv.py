@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats
+from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.cv.scores import Scores
 from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, dual_of, last_left_out
+from gramian.solvers.kernel.ridge_solution import KernelRidgeProblem
 from gramian.solvers.kernel.tridiagonal import TridiagonalPath
 
 Losses = Callable[[Floats], tuple[Floats, Floats | None]]
@@ -35,14 +37,30 @@ class KernelRidgeCV:
     λ = alpha Σw is the noise next to the function: it is kept where fewer rows than all are judged.
     """
 
-    kernel: Any
-    points: Any
-    Y: Floats
-    weight: Floats
-    intercept: bool
+    problem: KernelRidgeProblem
     splits: Splits
     choose: Callable[[Losses], Scores]
     known: dict[float, float] = field(default_factory=dict)  # losses at alphas that were asked for
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.problem.kernel
+
+    @property
+    def points(self) -> Any:
+        return self.problem.points
+
+    @property
+    def Y(self) -> Floats:
+        return self.problem.Y
+
+    @property
+    def weight(self) -> Floats:
+        return self.problem.weight
+
+    @property
+    def intercept(self) -> bool:
+        return self.problem.intercept
 
     @property
     def many(self) -> bool:

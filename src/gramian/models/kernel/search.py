@@ -1,5 +1,6 @@
 """Which kernel, and which length scale: by the validation losses of the model itself."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -33,47 +34,78 @@ def searched(kernel: Any) -> bool:
     return isinstance(kernel, Kernel) and _open(kernel)
 
 
-def chosen(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Kernel, dict[str, float]]:
+class KernelSearch(ABC):
+    """By what kernels are compared."""
+
+    @abstractmethod
+    def begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Take the data of the fit."""
+
+    @abstractmethod
+    def loss(self, kernel: Kernel) -> float:
+        """The validation loss with a kernel."""
+
+    def compared(self, losses: dict[Kernel, float], finer: list[Kernel]) -> dict[Kernel, float]:
+        """The losses of kernels once all are known: the best, and those `finer`, may be computed better."""
+        return losses
+
+
+class RefitSearch(KernelSearch):
+    """By fits of the model: approximate where a number of landmark points may be chosen for them."""
+
+    def __init__(self, model: Any, *, by_landmarks: bool = False) -> None:
+        self.model, self.by_landmarks = model, by_landmarks
+
+    def begin(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.data = (X, y, sample_weight)
+
+    def loss(self, kernel: Kernel) -> float:
+        X, y, sample_weight = self.data
+        rank = searched_rank(kernel, X, sample_weight) if self.by_landmarks else None
+        return loss_of_fit(self.model, kernel, X, y, sample_weight, rank)
+
+
+def chosen(given: Any, X: Any, weight: Any, search: KernelSearch) -> tuple[Kernel, dict[str, float]]:
     """The kernel whose validation loss is smallest, and the losses of all that were tried, by their text.
 
     Scales around the median distance first, then two finer ones about the best. A deadline ends the search with the
     kernels whose losses are known by then.
     """
-    families: list[Kernel] = [model.kernel]
-    if isinstance(model.kernel, str):
+    families: list[Kernel] = [given]
+    if isinstance(given, str):
         families = [Linear(), RBF("auto"), Laplacian("auto"), Matern("auto")]
     losses: dict[Kernel, float] = {}
-    weight = point_weights(X, sample_weight)
+    weight = point_weights(X, weight)
     finer: list[Kernel] = []
 
-    def judge(kernel: Kernel) -> None:
+    def compare(kernel: Kernel) -> None:
         if kernel in losses or (losses and deadline.passed()):
             return
-        loss = float(model._kernel_loss(kernel, X, y, sample_weight))
+        loss = float(search.loss(kernel))
         if not (losses and deadline.passed()):  # else it may be that of a fit that was cut short
             losses[kernel] = loss
 
     for family in families:
         if not _open(family):
-            judge(family)
+            compare(family)
             continue
         middle = family.fitted(X, weight)
         scales = {factor: _scaled(family, middle, factor) for factor in FACTORS}
         for kernel in scales.values():
-            judge(kernel)
+            compare(kernel)
         if deadline.ended():
             break
-        coarse = model._kernel_losses({kernel: losses[kernel] for kernel in scales.values()}, [])
+        coarse = search.compared({kernel: losses[kernel] for kernel in scales.values()}, [])
         best = min(scales, key=lambda factor: coarse[scales[factor]])
         finer += [_scaled(family, middle, factor) for factor in (best / FINER, best * FINER)]
         for kernel in finer[-2:]:
-            judge(kernel)
+            compare(kernel)
     if deadline.ended():
         deadline.note(f"The choice of the kernel ended with {len(losses)} tried.")
     else:
-        losses = model._kernel_losses(losses, finer)
-    found = min(losses, key=lambda kernel: losses[kernel])
-    return found, {repr(kernel): loss for kernel, loss in losses.items()}
+        losses = search.compared(losses, finer)
+    best_kernel = min(losses, key=lambda kernel: losses[kernel])
+    return best_kernel, {repr(kernel): loss for kernel, loss in losses.items()}
 
 
 def searched_rank(kernel: Kernel, X: Any, sample_weight: Any) -> int:
@@ -90,7 +122,6 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, 
     Models that choose nothing are judged by the share of rows that they get wrong in five folds.
     """
     trial = clone(model)
-    trial._comparison = True
     own = trial.get_params(deep=False)
     if "alphas" in own:
         given = [own["alpha"]] if not isinstance(own["alpha"], str) else own["alphas"]
@@ -101,8 +132,7 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, 
         trial.set_params(neighbors=[own["n_neighbors"]], n_neighbors="auto")
     trial.set_params(kernel=kernel, **({} if rank is None else {"rank": rank}))
     with muted(ConvergenceWarning):
-        trial.fit(X, y, sample_weight=sample_weight)
-    scores = trial.scores_
+        scores = trial._comparison_scores(X, y, sample_weight)
     return float(scores.mean[scores.chosen])
 
 
@@ -115,8 +145,8 @@ def _share_missed(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
         if len(np.unique(y[rest])) < 2:
             continue
         with muted(ConvergenceWarning):
-            told = clone(model).fit(_safe_indexing(X, rest), y[rest], sample_weight=weight[rest])
-        missed += float(weight[test] @ (told.predict(_safe_indexing(X, test)) != y[test]))
+            fitted = clone(model).fit(_safe_indexing(X, rest), y[rest], sample_weight=weight[rest])
+        missed += float(weight[test] @ (fitted.predict(_safe_indexing(X, test)) != y[test]))
         total += float(weight[test].sum())
     return missed / max(total, 1e-300)
 

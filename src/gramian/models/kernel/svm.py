@@ -1,15 +1,17 @@
 """Support vector machines with a kernel: their dual problems on shared rows of the kernel matrix."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gramian._core import deadline
-from gramian._core.types import Floats
+from gramian._core.types import Floats, Ints
+from gramian.kernels.base import Kernel
 from gramian.kernels.input import positive_definite
 from gramian.models.base.calibration import Calibration, calibrate
-from gramian.models.base.output_codes import code_matrix
+from gramian.models.base.output_codes import ClassDecisions
 from gramian.rows import MemoryRows, single_threaded_blas
 from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
@@ -30,8 +32,8 @@ NEAR = 0.25  # share of the rows that may be on either side of their margin
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
-    """One binary machine: β over all rows, its offset, the objective, its duality gap, and the norm of the function."""
+class BinarySVM:
+    """A binary machine: β and f at all rows, its offset, the objective, its duality gap, the norm of its function."""
 
     beta: Floats
     f: Floats
@@ -50,7 +52,7 @@ def train(
     intercept: bool,
     tol: float,
     start: Start | None = None,
-) -> Machine:
+) -> BinarySVM:
     """The hinge loss and alpha ‖f‖² over the rows of positive weight; the others have no dual variable."""
     total = float(weight.sum()) or 1.0
     C = weight / (2.0 * alpha * total)
@@ -61,7 +63,7 @@ def train(
         dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol
     )
     norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
-    return Machine(found.beta, found.f, found.offset, value, gap, norm, found.rounds)
+    return BinarySVM(found.beta, found.f, found.offset, value, gap, norm, found.rounds)
 
 
 def _from_sample(rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, C: Floats) -> Floats:
@@ -93,20 +95,19 @@ def _gap(dual: Dual, found: SMOResult, sign: Floats, C: Floats, alpha: float) ->
     return 2.0 * alpha * primal, relative_gap(primal - lower, abs(primal))
 
 
-def warn_unfinished(model: Any, points: Any = None, linear: str = "") -> None:
-    """Warn where the certificate of a kernel machine does not hold.
+def warn_unfinished(name: str, certificate: Certificate, kernel: Kernel, points: Any = None, linear: str = "") -> None:
+    """Warn where the certificate of a dual problem does not hold.
 
     `linear` names a model without a kernel, which fits the explicit features of `points` where there are few: there
     columns of any units keep digits that double precision dual coefficients cannot carry.
     """
-    shown = model.certificate_
-    if not shown.value <= shown.tolerance and not deadline.ended():
+    if not certificate.value <= certificate.tolerance and not deadline.ended():
         explicit = ""
-        if linear and _few_features(model.kernel_, points):
+        if linear and _few_features(kernel, points):
             explicit = f", or fit {linear} to the explicit features, model.kernel_.features(X)"
         warn_user(
-            f"{type(model).__name__} did not converge: the {shown.kind} is {shown.value:.2g} and its tolerance "
-            f"{shown.tolerance:.2g}. The kernel matrix is too ill-conditioned for this alpha: scale the columns "
+            f"{name} did not converge: the {certificate.kind} is {certificate.value:.2g} and its tolerance "
+            f"{certificate.tolerance:.2g}. The kernel matrix is too ill-conditioned for this alpha: scale the columns "
             f"(gm.StandardScaler), raise alpha or tol, change the kernel{explicit}.",
             ConvergenceWarning,
         )
@@ -120,48 +121,53 @@ def _few_features(kernel: Any, points: Any) -> bool:
         return False
 
 
-class KernelClassifier:
-    """Fits the binary machines of an `SVC` with a kernel, its alpha, and its probabilities."""
+@dataclass(frozen=True, eq=False)
+class KernelSVMProblem:
+    """The binary problems of a support vector classifier on one kernel matrix.
 
-    def __init__(self, model: Any, X: Any, y: Any, sample_weight: Any, alpha: float | None, grid: Any) -> None:
-        points, target = model._fit_points(X, y, sample_weight)
-        coded = model._labelled_points(target)
-        block = coded.collect()
-        self.codes = block.y[:, 0].astype(np.int64)
-        self.weight = block.weights
-        self.points, self.intercept = points, bool(model.fit_intercept)
-        self.tol = max(float(model.tol), LEAST_TOL)
-        k = len(model.classes_)
-        self.words = code_matrix(model.multiclass_, k, model.code, model.random_state).T
-        model.code_ = self.words.T
-        self.rows = KernelRows(model.kernel_, points)
-        self.cv, self.n = model.cv, len(points)
-        if alpha is None:
-            alpha = self._choose(model, grid)
-        self.alpha = alpha
-        self._calibration: Calibration | None = None
-        self.machines = [self._train(word, self.weight, alpha) for word in self.words]
+    Attributes
+    ----------
+    points : prepared points; codes : array (n,)
+        The rows of the fit, and the number of the class of each.
+    weight : array (n,)
+    words : array (bits, k)
+        The side of each class in each binary problem; 0 where it takes no part.
+    tol : float
+        Relative duality gap.
+    """
 
-    def _train(
+    kernel: Kernel
+    points: Any
+    codes: Ints
+    weight: Floats
+    words: Floats
+    intercept: bool
+    tol: float
+
+    @cached_property
+    def rows(self) -> KernelRows:
+        return KernelRows(self.kernel, self.points)
+
+    @property
+    def index(self) -> MemoryRows:
+        """Rows of nothing but their weights, for splits."""
+        return MemoryRows(np.zeros((len(self.codes), 1)), None, self.weight)
+
+    def train(
         self, word: Floats, weight: Floats, alpha: float, start: Any = None, tol: float | None = None
-    ) -> Machine:
-        part = word[self.codes]
-        sign = np.where(part == 0, 1.0, part)
-        return train(self.rows, sign, np.where(part == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
+    ) -> BinarySVM:
+        """The machine of one binary problem."""
+        side = word[self.codes]
+        sign = np.where(side == 0, 1.0, side)
+        return train(self.rows, sign, np.where(side == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
 
-    def _splits(self) -> Any:
-        return splits_of(self.cv, self._index())
-
-    def _index(self) -> MemoryRows:
-        return MemoryRows(np.zeros((self.n, 1)), None, self.weight)
-
-    def _choose(self, model: Any, grid: Any) -> float:
+    def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
+        """Validation losses of alphas: the mean hinge loss of the binary problems."""
         fixed = not isinstance(grid, int)
-        scale = float(model.kernel_.diag(self.points).mean()) or 1.0
+        scale = float(self.kernel.diag(self.points).mean()) or 1.0
         alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, min(grid, GRID))
-        splits = self._splits()
-
-        weights = fold_weights(plan(self.cv, self._index()), self._index())
+        splits = splits_of(cv, self.index)
+        weights = fold_weights(plan(cv, self.index), self.index)
 
         def losses(some: Floats) -> tuple[Floats, Floats | None]:
             table = np.empty((len(some), len(splits)))
@@ -172,75 +178,78 @@ class KernelClassifier:
                 for a, alpha in enumerate(some):
                     loss = 0.0
                     for w, word in enumerate(self.words):
-                        found = self._train(word, weight, float(alpha), starts[w], 1e-3)
+                        machine = self.train(word, weight, float(alpha), starts[w], 1e-3)
                         if a + 1 < len(some):
-                            starts[w] = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
-                        part = word[self.codes[test]]
-                        hinge = np.maximum(0.0, 1.0 - part * (found.f[test] + found.offset)) * np.abs(part)
-                        loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(part)), 1e-300)
+                            starts[w] = Start(machine.beta, machine.f).scaled(float(alpha) / float(some[a + 1]))
+                        side = word[self.codes[test]]
+                        hinge = np.maximum(0.0, 1.0 - side * (machine.f[test] + machine.offset)) * np.abs(side)
+                        loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(side)), 1e-300)
                     table[a, s] = loss / len(self.words)
             return table, weights
 
         limits = 1e-12 * scale, 1e6 * scale
-        scores: Scores = select(Limited(losses), alphas, rule=model.rule, fixed=True, limits=limits)
-        model.scores_ = scores
-        return float(scores.alphas[scores.chosen])
+        return select(Limited(losses), alphas, rule=rule, fixed=True, limits=limits)
 
-    def finish(self, model: Any) -> None:
-        """What an `SVC` has after a fit."""
-        table = np.stack([m.beta for m in self.machines])
-        model.support_ = np.flatnonzero(table.any(axis=0))
-        model.dual_coef_ = table[:, model.support_]
-        model._support_points = self.points[model.support_]
-        if hasattr(model._support_points, "X"):
-            model.support_vectors_ = model._support_points.X
-        model.coef_ = model.dual_coef_
-        model.intercept_ = np.array([m.offset for m in self.machines])
-        model._norms = np.array([m.norm for m in self.machines])
-        with np.errstate(divide="ignore"):
-            margins = 2.0 / model._norms
-        model.margin_ = float(margins[0]) if len(margins) == 1 else margins
-        model.alpha_ = self.alpha
-        worst = max(self.machines, key=lambda m: m.gap)
-        note = "" if model.tol >= LEAST_TOL else f"Steps of two variables are held at a gap of {LEAST_TOL:g}."
-        model.certificate_ = Certificate(
-            "duality gap",
-            worst.gap,
-            self.tol,
-            worst.gap <= self.tol,
-            None,
-            None,
-            "rows",
-            note=note,
-            convex=positive_definite(model.kernel_),
-        )
-        warn_unfinished(model, self.points, f"{type(model).__name__}(kernel=None)")
-        model.solver_ = SolverInfo("working sets", f"the dual of {self.n} rows, on those that violate optimality most")
-        model.n_iter_ = max(m.rounds for m in self.machines)
-        model.objective_ = float(np.mean([m.value for m in self.machines]))
-        model.separated_, model.history_, model._covariances = False, [], [None]
-        model._weight, model._mean_loss = float(self.weight.sum()), float("nan")
-        model._waiting = self
+    def solve(self, alpha: float) -> list[BinarySVM]:
+        """Every binary problem at one alpha."""
+        machines = [self.train(word, self.weight, alpha) for word in self.words]
         self.rows.release()
+        return machines
 
-    @single_threaded_blas()
-    def calibrated(self, model: Any) -> Calibration:
+
+@dataclass(frozen=True, eq=False)
+class KernelSVMSolution:
+    """The machines of a support vector classifier at one alpha, and the map from their decisions to probabilities.
+
+    Attributes
+    ----------
+    decide : ClassDecisions
+    note : str
+        What its certificate has to say.
+    """
+
+    problem: KernelSVMProblem
+    alpha: float
+    machines: list[BinarySVM]
+    decide: ClassDecisions
+    note: str = ""
+
+    @cached_property
+    def beta(self) -> Floats:
+        """Dual coefficients (bits, n) of all rows."""
+        return np.stack([machine.beta for machine in self.machines])
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the machine that is the least accurate."""
+        gap, tol = max(machine.gap for machine in self.machines), self.problem.tol
+        convex = positive_definite(self.problem.kernel)
+        return Certificate("duality gap", gap, tol, gap <= tol, None, None, "rows", note=self.note, convex=convex)
+
+    @property
+    def solver(self) -> SolverInfo:
+        n = len(self.problem.codes)
+        return SolverInfo("working sets", f"the dual of {n} rows, on those that violate optimality most")
+
+    @cached_property
+    def calibration(self) -> Calibration:
         """The map from decisions to probabilities: five more fits, made when probabilities are first asked for."""
-        if self._calibration is None:
-            self._calibration = calibrate(self._left_out(model), self.codes, self.weight)
-            self.rows.release()
-        return self._calibration
+        with single_threaded_blas():
+            found = calibrate(self._left_out(), self.problem.codes, self.problem.weight)
+        self.problem.rows.release()
+        return found
 
-    def _left_out(self, model: Any) -> Floats:
+    def _left_out(self) -> Floats:
         """Decisions on rows that took no part in them, from five folds."""
-        found = np.zeros((self.n, len(self.words)))
-        for _, test in splits_of(5, MemoryRows(np.zeros((self.n, 1)), None, None)):
-            weight = self.weight.copy()
+        problem, n = self.problem, len(self.problem.codes)
+        f = np.zeros((n, len(self.machines)))
+        for _, test in splits_of(5, MemoryRows(np.zeros((n, 1)), None, None)):
+            weight = problem.weight.copy()
             weight[test] = 0.0
-            for w, (word, machine) in enumerate(zip(self.words, self.machines, strict=True)):
-                again = self._train(word, weight, self.alpha, Start(_without(machine.beta, test)), 1e-3)
-                found[test, w] = again.f[test] + again.offset
-        return np.asarray(model._confidences(found, model._norms))
+            for w, (word, machine) in enumerate(zip(problem.words, self.machines, strict=True)):
+                again = problem.train(word, weight, self.alpha, Start(_without(machine.beta, test)), 1e-3)
+                f[test, w] = again.f[test] + again.offset
+        return self.decide(f)
 
 
 def _without(beta: Floats, test: Any) -> Floats:

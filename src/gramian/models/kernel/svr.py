@@ -1,6 +1,7 @@
 """Support vector regression, and the region where rows are: the dual solver of support vector machines, used twice."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import positive_definite
 from gramian.kernels.named import kernel_of
-from gramian.kernels.points import alone
 from gramian.kernels.vectors.inner_products import Linear, WeightedLinear
-from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.kernel_estimator import KernelEstimator
+from gramian.models.kernel.data import read_kernel_data
 from gramian.models.kernel.svm import warn_unfinished
 from gramian.objective.design import columns_of
-from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.rows import MemoryRows, single_threaded_blas
 from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
@@ -39,23 +41,96 @@ MOST_ROUNDS = 100  # of a fit that only chooses alpha
 EDGE = 1e-7  # support vectors lie on the edge of the region, which rounding must not cut off
 
 
-class SupportPoints(Kernelised):
-    """Estimators whose function is a sum of kernels at the rows that matter."""
+@dataclass(frozen=True, eq=False)
+class SVRProblem:
+    """(1/Σw) Σ w max(0, |y − f| − epsilon) + alpha ‖f‖² on one kernel matrix, by two dual variables a row."""
 
-    def _rows(self, X: Any) -> Rows:
-        check_is_fitted(self)
-        return super()._rows(X)
+    kernel: Kernel
+    points: Any
+    y: Floats
+    weight: Floats
+    epsilon: float
+    intercept: bool
+    standardize: bool = False
 
-    def _keep_support(self, points: Any, beta: Floats) -> None:
-        self.support_ = np.flatnonzero(beta)
-        self.dual_coef_ = beta[self.support_]
-        self._support_points = alone(points[self.support_])
-        if hasattr(self._support_points, "X"):
-            self.support_vectors_ = self._support_points.X
+    @cached_property
+    def rows(self) -> KernelRows:
+        return self.rows_of(self.weight)
+
+    def rows_of(self, weight: Floats) -> KernelRows:
+        """The kernel matrix, with `standardize` in units that follow from these weights."""
+        return KernelRows(self.kernel_of(weight), self.points)
+
+    def kernel_of(self, weight: Floats) -> Kernel:
+        """The kernel; with `standardize` the inner product of columns divided by their standard deviations."""
+        if not self.standardize:
+            return self.kernel
+        columns = columns_of(MemoryRows(self.points.X, np.zeros((len(weight), 1)), weight, target_names=("y",)))
+        unit = columns.deviations(self.intercept)
+        return WeightedLinear(np.where(unit > 0, 1.0 / np.where(unit > 0, unit, 1.0) ** 2, 0.0))
+
+    @property
+    def unit(self) -> float:
+        """The size of the targets about their median."""
+        return float(np.abs(self.y - np.median(self.y)).mean()) or 1.0
+
+    def dual(self, weight: Floats, alpha: float) -> Dual:
+        """The dual problem with some weights of the rows."""
+        C = weight / (2.0 * alpha * float(weight.sum()))
+        n, zero = len(weight), np.zeros(len(weight))
+        return Dual(
+            np.concatenate([self.y - self.epsilon, self.y + self.epsilon]),
+            np.concatenate([zero, -C]),
+            np.concatenate([C, zero]),
+            np.tile(np.arange(n), 2),
+            self.intercept,
+        )
+
+    def train(
+        self, rows: KernelRows, weight: Floats, alpha: float, tol: float, start: Start | None = None, most: int = 2000
+    ) -> tuple[SMOResult, float, float]:
+        """The solution, its objective and its relative duality gap."""
+        dual, unit, y = self.dual(weight, alpha), self.unit, self.y
+        C = dual.high[: rows.n]
+
+        def gap_of(result: SMOResult) -> tuple[float, float]:
+            square = float(by_row(dual, result.beta, rows.n) @ result.f)
+            slack = float(C @ np.maximum(0.0, np.abs(y - result.f - result.offset) - self.epsilon))
+            primal, lower = 0.5 * square + slack, float(dual.c @ result.beta) - 0.5 * square
+            gap = relative_gap(primal - lower, max(abs(primal), 1e-9 * unit * float(C.sum())))
+            return 2.0 * alpha * primal, gap
+
+        return solve_to_gap(dual, rows, gap_of, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
+
+    def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
+        """Validation losses of alphas: the mean error beyond epsilon."""
+        fixed = not isinstance(grid, int)
+        scale = (float(self.rows.kernel.diag(self.points).mean()) or 1.0) / self.unit
+        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
+        index = MemoryRows(np.zeros((len(self.y), 1)), None, self.weight)
+        splits, weights = splits_of(cv, index), fold_weights(plan(cv, index), index)
+
+        def losses(some: Floats) -> tuple[Floats, Floats | None]:
+            table = np.empty((len(some), len(splits)))
+            for s, (_, test) in enumerate(splits):
+                weight = self.weight.copy()
+                weight[test] = 0.0
+                rows = self.rows_of(weight) if self.standardize else self.rows
+                start: Start | None = None
+                for a, alpha in enumerate(some):
+                    result, _, _ = self.train(rows, weight, float(alpha), 1e-3, start, MOST_ROUNDS)
+                    if a + 1 < len(some):
+                        start = Start(result.beta, result.f).scaled(float(alpha) / float(some[a + 1]))
+                    errors = np.maximum(0.0, np.abs(self.y[test] - result.f[test] - result.offset) - self.epsilon)
+                    table[a, s] = float(self.weight[test] @ errors) / max(float(self.weight[test].sum()), 1e-300)
+            return table, weights
+
+        limits = 1e-12 * scale, 1e6 * scale
+        return select(Limited(losses), alphas, rule=rule, fixed=True, limits=limits)
 
 
 @estimator
-class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
+class SVR(KernelEstimator, Charted, RegressorMixin, BaseEstimator):
     """Regression that does not mind errors up to epsilon: max(0, |y − f| − epsilon), with a kernel.
 
     Minimises (1/Σw) Σ w max(0, |y − f(x)| − epsilon) + alpha ‖f‖². scikit-learn's C is 1 / (2 n alpha).
@@ -88,6 +163,8 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     support_, dual_coef_, support_vectors_, intercept_, alpha_, kernel_, certificate_, solver_, n_iter_
+    representation_ : KernelMatrix
+        The kernel at the support vectors.
     scores_ : where alpha was chosen
 
     Notes
@@ -131,9 +208,10 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
                 f"With kernel= the penalty is the norm of the function, which has no columns to "
                 f"standardise ({self.kernel!r} is not linear in them): leave standardize out, or give kernel='linear'."
             )
-        if hasattr(self, "scores_"):
-            del self.scores_
-        points, target = self._fit_points(X, y, sample_weight)
+        forget_fit(self)
+        data = read_kernel_data(self, X, y, sample_weight)
+        self._set_kernel(data)
+        points, target = data.points, data.target
         target.refuse_labels()
         assert target.y is not None
         if target.y.shape[1] > 1:
@@ -142,92 +220,24 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
             warn_user(
                 "A column-vector y was passed when a 1d array was expected: give y.ravel().", DataConversionWarning
             )
-        self._y, self._w = target.y[:, 0], target.weights
-        if not np.isfinite(self._y).all():
+        y = target.y[:, 0]
+        if not np.isfinite(y).all():
             raise ValueError("y contains NaN or infinity; every target must be a number.")
-        if standardize:
-            self.kernel_ = self._standardized(points, self._w)
-        rows = KernelRows(self.kernel_, points)
+        problem = SVRProblem(data.kernel, points, y, target.weights, epsilon, bool(self.fit_intercept), standardize)
         if alpha is None:
-            alpha = self._choose(rows, points, grid, epsilon)
-        found, value, gap = self._train(rows, self._w, alpha, epsilon, tol)
-        self.alpha_, self.intercept_, self.n_iter_ = alpha, float(found.offset), max(found.rounds, 1)
-        self._keep_support(points, by_row(self._dual(self._w, alpha, epsilon), found.beta, rows.n))
+            self.scores_ = problem.choose_alpha(self.cv, self.rule, grid)
+            alpha = float(self.scores_.alphas[self.scores_.chosen])
+        solution, value, gap = problem.train(problem.rows, problem.weight, alpha, tol)
+        self.alpha_, self.intercept_, self.n_iter_ = alpha, float(solution.offset), max(solution.rounds, 1)
+        beta = by_row(problem.dual(problem.weight, alpha), solution.beta, len(y))
+        self.kernel_ = kernel = problem.rows.kernel
+        self._set_support(beta, kernel, points)
         self.objective_ = value
-        self.certificate_ = Certificate(
-            "duality gap", gap, tol, gap <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
-        )
-        warn_unfinished(self)
-        self.solver_ = SolverInfo("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
-        del self._y, self._w
+        convex = positive_definite(kernel)
+        self.certificate_ = Certificate("duality gap", gap, tol, gap <= tol, None, None, "rows", convex=convex)
+        warn_unfinished(type(self).__name__, self.certificate_, kernel)
+        self.solver_ = SolverInfo("working sets", f"the dual of {len(y)} rows, on those that violate optimality most")
         return self
-
-    def _standardized(self, points: Any, weight: Floats) -> Kernel:
-        """The inner product of columns divided by their standard deviations."""
-        columns = columns_of(MemoryRows(points.X, np.zeros((len(weight), 1)), weight, target_names=("y",)))
-        unit = columns.deviations(bool(self.fit_intercept))
-        return WeightedLinear(np.where(unit > 0, 1.0 / np.where(unit > 0, unit, 1.0) ** 2, 0.0))
-
-    def _dual(self, weight: Floats, alpha: float, epsilon: float) -> Dual:
-        C = weight / (2.0 * alpha * float(weight.sum()))
-        y, n, nothing = self._y, len(weight), np.zeros(len(weight))
-        return Dual(
-            np.concatenate([y - epsilon, y + epsilon]),
-            np.concatenate([nothing, -C]),
-            np.concatenate([C, nothing]),
-            np.tile(np.arange(n), 2),
-            bool(self.fit_intercept),
-        )
-
-    def _train(
-        self,
-        rows: KernelRows,
-        weight: Floats,
-        alpha: float,
-        epsilon: float,
-        tol: float,
-        start: Start | None = None,
-        most: int = 2000,
-    ) -> tuple[SMOResult, float, float]:
-        dual = self._dual(weight, alpha, epsilon)
-        unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
-        C = dual.high[: rows.n]
-
-        def judge(found: SMOResult) -> tuple[float, float]:
-            square = float(by_row(dual, found.beta, rows.n) @ found.f)
-            slack = float(C @ np.maximum(0.0, np.abs(self._y - found.f - found.offset) - epsilon))
-            primal, lower = 0.5 * square + slack, float(dual.c @ found.beta) - 0.5 * square
-            gap = relative_gap(primal - lower, max(abs(primal), 1e-9 * unit * float(C.sum())))
-            return 2.0 * alpha * primal, gap
-
-        return solve_to_gap(dual, rows, judge, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
-
-    def _choose(self, rows: KernelRows, points: Any, grid: Any, epsilon: float) -> float:
-        fixed = not isinstance(grid, int)
-        unit = float(np.abs(self._y - np.median(self._y)).mean()) or 1.0
-        scale = (float(self.kernel_.diag(points).mean()) or 1.0) / unit
-        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
-        index = MemoryRows(np.zeros((rows.n, 1)), None, self._w)
-        splits, weights = splits_of(self.cv, index), fold_weights(plan(self.cv, index), index)
-
-        def losses(some: Floats) -> tuple[Floats, Floats | None]:
-            table = np.empty((len(some), len(splits)))
-            for s, (_, test) in enumerate(splits):
-                weight = self._w.copy()
-                weight[test] = 0.0
-                part = KernelRows(self._standardized(points, weight), points) if self.standardize else rows
-                start: Start | None = None
-                for a, alpha in enumerate(some):
-                    found, _, _ = self._train(part, weight, float(alpha), epsilon, 1e-3, start, MOST_ROUNDS)
-                    if a + 1 < len(some):
-                        start = Start(found.beta, found.f).scaled(float(alpha) / float(some[a + 1]))
-                    off = np.maximum(0.0, np.abs(self._y[test] - found.f[test] - found.offset) - epsilon)
-                    table[a, s] = float(self._w[test] @ off) / max(float(self._w[test].sum()), 1e-300)
-            return table, weights
-
-        limits = 1e-12 * scale, 1e6 * scale
-        self.scores_: Scores = select(Limited(losses), alphas, rule=self.rule, fixed=True, limits=limits)
-        return float(self.scores_.alphas[self.scores_.chosen])
 
     def predict(self, X: Any) -> Floats:
         """f(x) = b + Σ β k(x, x_i)."""
@@ -251,7 +261,7 @@ class SVR(SupportPoints, Charted, RegressorMixin, BaseEstimator):
 
 
 @estimator
-class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
+class OneClassSVM(KernelEstimator, Charted, OutlierMixin, BaseEstimator):
     """The region where most rows are: novelty is what lies outside.
 
     Minimises ½ ‖f‖² − ρ + (1/(nu Σw)) Σ w max(0, ρ − f(x)): at most a share nu of the rows is outside, and at
@@ -271,6 +281,8 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
     Attributes
     ----------
     support_, dual_coef_, support_vectors_, intercept_ (−ρ), offset_ (ρ), kernel_, certificate_, solver_, n_iter_
+    representation_ : KernelMatrix
+        The kernel at the support vectors.
 
     Examples
     --------
@@ -292,7 +304,10 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         """Fit to the rows of X; y is ignored, as scikit-learn's pipelines give it."""
         nu = validation.number("nu", self.nu, low=0.0, high=1.0, open_low=True)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
-        points, target = self._fit_points(X, None, sample_weight, targeted=False)
+        forget_fit(self)
+        data = read_kernel_data(self, X, None, sample_weight, targeted=False)
+        self._set_kernel(data)
+        points, target = data.points, data.target
         weight = target.weights
         rows = KernelRows(self.kernel_, points)
         high = weight / (nu * float(weight.sum()))
@@ -306,13 +321,13 @@ class OneClassSVM(SupportPoints, Charted, OutlierMixin, BaseEstimator):
         rows.release()
         self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))
         self.offset_ = -self.intercept_
-        self._keep_support(points, found.beta)
+        self._set_support(found.beta, data.kernel, points)
         self.n_iter_ = max(found.rounds, 1)
         value = found.violation / size
         self.certificate_ = Certificate(
             "KKT residual", value, tol, value <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
-        warn_unfinished(self)
+        warn_unfinished(type(self).__name__, self.certificate_, data.kernel)
         self.solver_ = SolverInfo("working sets", f"the dual of {rows.n} rows, on those that violate optimality most")
         return self
 

@@ -9,16 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
+from gramian.kernels.representation import Columns
 from gramian.models.base.calibration import Calibration, calibrate
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.composed import Composed, loss_of, penalty_of
 from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of
-from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.notes import penalty_notes
-from gramian.models.base.output_codes import CODES, MULTICLASS, code_matrix, confidences
+from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
 from gramian.models.base.path import Path, path_of
 from gramian.models.linear.regressor import GRID
 from gramian.objective.design import columns_of
@@ -40,7 +42,7 @@ CALIBRATED = 20_000  # rows that a map to probabilities is made from, where feat
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
 
 
-class LinearClassifier(Kernelised, Composed, ClassifyingModel):
+class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
     """A linear classifier: subclasses declare their loss and their parameters, which are described here.
 
     Parameters
@@ -100,10 +102,14 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     random_state: Any
     callbacks: Any
 
-    coef_: Floats
     intercept_: Floats
     deviations_: Floats | None = None  # standard deviations of the columns, where the penalty is in their units
-    _comparison: bool = False  # whether its scores are all that is asked for
+    _loss: Loss
+    _weight: float
+    _mean_loss: float
+    _covariances: list[Covariance | None]
+    _calibration: Calibration | None
+    _decide: ClassDecisions
 
     def _parts(self) -> tuple[Loss, Any]:
         """The loss and the penalty."""
@@ -113,6 +119,11 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
         """Fit to (X, y) or `Rows` with a target."""
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, comparison: bool = False) -> Any:
+        """The fit; of a `comparison` only the scores."""
+        forget_fit(self)
         loss, penalty = self._parts()
         alpha, given = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
@@ -122,19 +133,16 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         validation.number("tol", self.tol, low=0.0, open_low=True)
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
         kind = validation.choice("code", self.code, CODES)
-        rows = self._labelled(X, y, sample_weight).settled()
+        rows = self._class_rows(X, y, sample_weight).settled()
         self._costs()
-        for name in ("scores_", "path_", "code_"):
-            if hasattr(self, name):
-                delattr(self, name)
         k = len(self.classes_)
         self.multiclass_, self._loss = reduction(wanted, loss, k)
         problem_factories = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
         problems = [reading(rows) for reading in problem_factories]
         starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
-            alpha, starts = self._choose(rows, problem_factories, problems[0], given)
-            if self._comparison:
+            alpha, starts = self._choose(rows, problem_factories, problems[0], given, comparison=comparison)
+            if comparison:
                 return self
         self.alpha_ = alpha or 0.0
         fits = [
@@ -144,6 +152,19 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         self._keep(fits)
         self._calibrate(rows, problem_factories, fits)
         return self
+
+    def _class_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows with class numbers, of the columns or of the features of a kernel; sets `representation_`."""
+        self._refuse_rank()
+        if self.kernel is None:
+            rows = self._labelled(X, y, sample_weight)
+            self.representation_ = Columns.of(self)
+            return rows
+        return self._coded(self._feature_rows(X, y, sample_weight, penalty=getattr(self, "penalty", "l2")))
+
+    def _comparison_scores(self, X: Any, y: Any, sample_weight: Any) -> Scores:
+        scores: Scores = self._fit(X, y, sample_weight, comparison=True).scores_
+        return scores
 
     def _solve(self, problem: Problem, **more: Any) -> Solution:
         callbacks = validation.functions("callbacks", self.callbacks)
@@ -173,7 +194,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         return [factory(word) for word in self.code_.T]
 
     def _choose(
-        self, rows: Rows, problem_factories: list[Any], problem: Problem, given: Any
+        self, rows: Rows, problem_factories: list[Any], problem: Problem, given: Any, *, comparison: bool
     ) -> tuple[float, list[Floats | None]]:
         """The alpha of the scores, and where the search has been at it."""
         count = given if isinstance(given, int) else 0
@@ -181,10 +202,10 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
             count = KINK_GRID
         alphas = grid(problem, count) if count else given
         search = AlphaSearch(
-            rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, comparison=self._comparison
+            rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, comparison=comparison
         )
         self.scores_: Scores = search.choose(alphas, rule=self.rule, fixed=not count)
-        if not self._comparison:
+        if not comparison:
             coefs, intercepts = search.path(self.scores_.alphas)
             self.path_: Path = path_of(self.scores_.alphas, coefs, intercepts, coefs.shape[2] == 1)
         alpha = float(self.scores_.alphas[self.scores_.chosen])
@@ -193,14 +214,16 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
     def _keep(self, fits: list[Solution]) -> None:
         self.coef_ = np.ascontiguousarray(np.hstack([fit.coef for fit in fits]).T)
         self.intercept_ = np.concatenate([fit.intercept for fit in fits])
-        self._set_kernel_dual()
+        self._set_dual()
         self.deviations_ = fits[0].problem.deviations
+        code, norms = getattr(self, "code_", None), self._lengths(self._feature_coef)
+        self._decide = ClassDecisions(self.multiclass_, len(self.classes_), code, self._loss, norms)
         worst = max(fits, key=lambda fit: weakness(fit.certificate))
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.separated_ = any(fit.separated for fit in fits)
         self.objective_ = float(np.mean([fit.value for fit in fits]))
-        self._covariances: list[Covariance | None] = [covariance_of(fit) for fit in fits]
+        self._covariances = [covariance_of(fit) for fit in fits]
         self._weight = fits[0].problem.columns.weight
         penalties = [fit.problem.alpha * fit.problem.penalty_value(fit.coef) for fit in fits]
         self._mean_loss = self.objective_ - float(np.sum(penalties)) / len(fits)
@@ -211,25 +234,17 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         """f (n, bits or classes)."""
         return rows.times(self._feature_coef.T) + self.intercept_
 
-    def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
-        if len(self.classes_) == 2:
-            return f[:, 1] - f[:, 0] if f.shape[1] == 2 else f[:, 0]
-        if self.multiclass_ == "joint":
-            return f
-        norms = self._lengths(self._feature_coef) if norms is None else norms
-        return confidences(self.multiclass_, self.code_, self._loss, f, norms)
-
     def _lengths(self, coef: Floats) -> Floats:
         """The norms of rows of coefficients, in the units of the penalty."""
         return lengths(coef if self.deviations_ is None else coef * self.deviations_)
 
     def _decisions(self, rows: Rows) -> Floats:
-        return self._confidences(self._predictions(rows))
+        return self._decide(self._predictions(rows))
 
     def _probabilities(self, rows: Rows) -> Floats:
         f = self._predictions(rows)
         if self._calibration is not None:
-            return self._calibration.probabilities(self._confidences(f))
+            return self._calibration.probabilities(self._decide(f))
         found = self._loss.probabilities(f if self.multiclass_ == "joint" else f[:, 0])
         assert found is not None
         return found
@@ -238,7 +253,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
 
     def _calibrate(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> None:
         """Decisions on rows that took no part in them, and the map from these to probabilities."""
-        self._calibration: Calibration | None = None
+        self._calibration = None
         natural = isinstance(self._loss, Logistic | Softmax) and (
             self.multiclass_ == "joint" or len(self.classes_) == 2
         )
@@ -255,10 +270,7 @@ class LinearClassifier(Kernelised, Composed, ClassifyingModel):
         weight = block.weights
         weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
         f = np.where(np.isnan(f), 0.0, f)
-        joint = self.multiclass_ == "joint"
-        norms = None if joint else self._lengths(np.stack([fit.coef.reshape(-1) for fit in fits]))
-        decisions = self._confidences(f, norms)
-        self._calibration = calibrate(decisions, block.y[:, 0].astype(np.int64), weight)
+        self._calibration = calibrate(self._decide(f), block.y[:, 0].astype(np.int64), weight)
 
     def _dear(self, rows: Rows, fits: list[Solution]) -> bool:
         """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
@@ -409,6 +421,8 @@ class Classifier(SearchedClassifier):
     Attributes
     ----------
     classes_, coef_ (1, d) or (k, d) or (bits, d), intercept_, alpha_, certificate_, solver_, history_, n_iter_
+    representation_ : Columns or Landmarks
+        What the rows look like to the model: their columns, or with a kernel features of landmark points.
     code_ : array (k, bits)
         Which side each class is on in each binary problem.
     separated_ : bool

@@ -31,6 +31,8 @@ class LinearRegression(InferentialModel):
     ----------
     coef_ : array (d,) or (t, d)
     intercept_ : float or array (t,)
+    representation_ : Columns
+        What the rows look like to the model.
     noise_variance_ : float or array (t,)
         Σw r² / Σw, the maximum-likelihood estimate of σ²; `summary().facts["sigma"]` is the unbiased deviation.
     certificate_, solver_
@@ -61,11 +63,11 @@ class LinearRegression(InferentialModel):
         intercept = flag("fit_intercept", self.fit_intercept)
         asked = solver_object(self.solver)
         solver = "auto" if asked else choice("solver", self.solver, METHODS)
+        self._forget_fit()
         data = self._source(X, y, sample_weight)
         options = Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver)
         exact = LeastSquares()
         fit = exact.fit(data, options) if asked is None else by_iterations(exact, None, asked, data, options)
-        self._forget_fit()
         self._set_fit(fit, data.one_target)
         return self
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 from gramian._core.estimator import estimator
-from gramian.kernels.base import Kernel
 from gramian.models.base.composed import penalty_of
-from gramian.models.kernel.search import loss_of_fit, searched_rank
+from gramian.models.kernel.search import RefitSearch
 from gramian.models.linear.classifier import PenalisedClassifier
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Logistic
@@ -28,6 +27,8 @@ class LogisticRegression(PenalisedClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_, scores_
+    representation_ : Columns or Landmarks
+        What the rows look like to the model: their columns, or with a kernel features of landmark points.
     separated_ : bool
         Whether the classes are separated perfectly; without a penalty the fit then has a small one, and says so.
     kernel_losses_ : dict
@@ -52,8 +53,6 @@ class LogisticRegression(PenalisedClassifier):
     def _parts(self) -> tuple[Loss, Any]:
         return Logistic(), penalty_of(self.penalty)
 
-    def _kernel_loss(self, kernel: Kernel, X: Any, y: Any, sample_weight: Any) -> float:
+    def _kernel_search(self) -> RefitSearch:
         """By a factor of low rank of the kernel matrix: approximate, for the fit itself is exact."""
-        if self.rank is not None:
-            return super()._kernel_loss(kernel, X, y, sample_weight)
-        return loss_of_fit(self, kernel, X, y, sample_weight, rank=searched_rank(kernel, X, sample_weight))
+        return RefitSearch(self, by_landmarks=self.rank is None)

@@ -1,6 +1,6 @@
 """The most probable model: a likelihood of the target and a prior of the coefficients, read as loss and penalty."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats
+from gramian.kernels.representation import Columns
 from gramian.models.base.averaging import average_probabilities, predictive
 from gramian.models.base.classifier import ClassifyingModel
 from gramian.models.base.composed import Composed
@@ -75,6 +77,8 @@ class MAP(Composed, LinearModel, ClassifyingModel):
     Attributes
     ----------
     coef_, intercept_, alpha_, certificate_, solver_, n_iter_
+    representation_ : Columns
+        What the rows look like to the model.
     scale_ : float or array (t,)
         The scale of the noise, given or estimated, where the likelihood has one.
     log_likelihood_, log_posterior_ : float
@@ -107,6 +111,11 @@ class MAP(Composed, LinearModel, ClassifyingModel):
     max_iter: int = 1000
     tol: float = 1e-8
     time: float | None = None
+    _read: Any = field(init=False)
+    _loss: Any = field(init=False)
+    _weight: float = field(init=False)
+    _perfect: str = field(init=False)
+    _posteriors: list[Any] = field(init=False)
 
     class_weight = None  # the weight of a class is a matter of the data, not of its likelihood
     cost = None  # decisions at a cost: predict_distribution(X).optimal(cost)
@@ -127,9 +136,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         intercept = validation.flag("fit_intercept", self.fit_intercept)
         max_iter = validation.whole("max_iter", self.max_iter, low=1)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
-        for name in ("scale_", "noise_variance_", "classes_", "class_totals_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        forget_fit(self)
         self._read, self._loss, one = (likelihood, prior), likelihood.loss(), True
         if self._classifies():
             methods: list[Road] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
@@ -141,6 +148,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
 
     def _classes(self, likelihood: Likelihood, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> Descent:
         rows = self._labelled(X, y, weight)
+        self.representation_ = Columns.of(self)
         k = len(self.classes_)
         if likelihood.targets == "signs":
             if k > 2:

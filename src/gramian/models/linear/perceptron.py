@@ -8,10 +8,12 @@ import scipy.sparse as sp
 
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
-from gramian.models.base.output_codes import CODES, MULTICLASS
+from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
+from gramian.models.kernel.data import read_kernel_data
 from gramian.models.linear.classifier import LinearClassifier, reduction
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Perceptron as PerceptronLoss
@@ -52,6 +54,9 @@ class Perceptron(LinearClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, certificate_, solver_, history_, n_iter_
+    representation_ : Columns, KernelMatrix or Landmarks
+        What the rows look like to the model: their columns; with a kernel the kernel itself, or features of `rank`
+        landmark points.
     n_mistakes_ : int
         Corrections made.
     mistake_bound_ : float
@@ -102,9 +107,6 @@ class Perceptron(LinearClassifier):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Perceptron":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        for name in ("_support_points", "_norms", "support_", "dual_coef_", "support_vectors_"):
-            if hasattr(self, name):
-                delattr(self, name)
         if self.kernel is None or self.rank is not None:
             super().fit(X, y, sample_weight=sample_weight)
         else:
@@ -114,24 +116,42 @@ class Perceptron(LinearClassifier):
     @single_threaded_blas()
     @timed
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> None:
-        from gramian.models.kernel.perceptron import KernelPerceptron
+        from gramian.models.kernel.perceptron import KernelPerceptronProblem
 
+        forget_fit(self)
         loss, _ = self._parts()
-        validation.flag("fit_intercept", self.fit_intercept)
+        intercept = validation.flag("fit_intercept", self.fit_intercept)
         validation.whole("max_iter", self.max_iter, low=1)
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
         kind = validation.choice("code", self.code, CODES)
         callbacks = validation.functions("callbacks", self.callbacks)
-        self._forget()
-        if hasattr(self, "code_"):
-            del self.code_
-        machine = KernelPerceptron(self, X, y, sample_weight, self._seed(), kind)
+        data = read_kernel_data(self, X, y, sample_weight)
+        self._set_kernel(data)
+        block = self._coded(data.target).collect()
+        assert block.y is not None
         self._costs()
-        self.multiclass_, self._loss = reduction(wanted, loss, len(self.classes_))
-        machine.fit(self, callbacks)
-
-    def _confidences(self, f: Any, norms: Any = None) -> Any:
-        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
+        k = len(self.classes_)
+        self.multiclass_, self._loss = reduction(wanted, loss, k)
+        code = None
+        if self.multiclass_ != "joint":
+            code = self.code_ = code_matrix(self.multiclass_, k, kind, self.random_state)
+        problem = KernelPerceptronProblem(
+            data.kernel, data.points, block.y[:, 0].astype(np.int64), block.weights, k,
+            None if code is None else code.T, intercept, bool(self.average), self._seed(), self.max_iter,
+        )  # fmt: skip
+        solution = problem.solve(callbacks)
+        self._set_support(solution.beta, data.kernel, data.points)
+        self.intercept_ = solution.offset
+        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        self.history_ = solution.worst.history
+        self.n_iter_ = max(*(one.iterations for one in solution.outcomes), 1)
+        self.objective_ = self._mean_loss = solution.objective
+        self._weight = float(problem.weight.sum())
+        solution.warn_unfinished()
+        self.n_mistakes_, self.mistake_bound_ = solution.mistakes, solution.mistake_bound()
+        self.alpha_, self.separated_, self._covariances = 0.0, False, [None]
+        self._decide = ClassDecisions(self.multiclass_, k, code, self._loss, solution.norms)
+        self._calibration = problem.calibration(solution.f, self._decide)
 
     def _seed(self) -> int:
         return seed_from(self.random_state)

@@ -1,6 +1,6 @@
 """The general linear regression: any loss, any penalty."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gramian._core.summary import Summary
 from gramian.models.base.composed import Composed, loss_of, penalty_of
 from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of, refuse_perfect
 from gramian.models.base.inference import InferentialModel
-from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.linear_model import LinearModel
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.path import path_of
@@ -33,7 +33,7 @@ GRID = 20
 
 
 @estimator
-class Regressor(Kernelised, Composed, InferentialModel):
+class Regressor(KernelEstimator, Composed, InferentialModel):
     """A linear model with any loss and any penalty, its strength chosen by cross-validation.
 
     Minimises (1/Σw) Σ w loss(y, b + cᵀx) + alpha · penalty(c). Several targets are fitted one by one.
@@ -72,7 +72,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
     kernel : None, str or Kernel
         None is linear; "rbf", … or an object of `gm.kernels`. The penalty is then the norm of the function.
     rank : int, optional
-        Rows that stand for all in the kernel matrix; None takes all of them up to 2000.
+        Number of landmark points that approximate the kernel matrix; None takes all rows up to 2000.
     time : float, optional
         Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
         `ConvergenceWarning` and a certificate that does not hold.
@@ -80,6 +80,8 @@ class Regressor(Kernelised, Composed, InferentialModel):
     Attributes
     ----------
     coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_
+    representation_ : Columns or Landmarks
+        What the rows look like to the model: their columns, or with a kernel features of landmark points.
     scale_ : float
         The scale of the loss, where it has one.
     noise_variance_ : float
@@ -122,6 +124,11 @@ class Regressor(Kernelised, Composed, InferentialModel):
     kernel: Any = None
     rank: int | None = None
     time: float | None = None
+    _loss: Loss = field(init=False)
+    _mean_loss: list[float] = field(init=False)
+    _covariances: list[Covariance | None] = field(init=False)
+    _weight: float = field(init=False)
+    _perfect: str = field(init=False)
 
     @single_threaded_blas()
     @timed
@@ -135,8 +142,13 @@ class Regressor(Kernelised, Composed, InferentialModel):
         validation.whole("max_iter", self.max_iter, low=1)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
         callbacks = validation.functions("callbacks", self.callbacks)
-        data = self._source(X, y, sample_weight, sums=alpha is not None or penalty == Zero())
+        self._refuse_rank()
         self._forget_fit()
+        if self.kernel is None:
+            data = self._source(X, y, sample_weight, sums=alpha is not None or penalty == Zero())
+        else:
+            data = self._feature_rows(X, y, sample_weight, penalty=penalty)
+            data.refuse_labels()
         self._loss = loss
         whole = self.kernel is None and not callbacks and self.time is None  # general solvers can end at any step
         method = self._squared_loss_method(loss, penalty, data.d) if whole else None
@@ -162,7 +174,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
         self.objective_ = float(objective[0]) if data.one_target else objective
         if not fit.history:  # a solution in closed form is one step
             self.history_, self.n_iter_ = [(1, float(objective.sum()), fit.certificate.value)], 1
-        self._covariances: list[Covariance | None] = [None] * len(costs)
+        self._covariances = [None] * len(costs)
         self._weight, self._perfect = fit.weight, ""
         return self
 
@@ -183,11 +195,6 @@ class Regressor(Kernelised, Composed, InferentialModel):
             f"This {type(self).__name__} cannot be fitted from {given} alone: only the squared loss with a quadratic "
             'or absolute penalty and solver="auto" can. Fit from the data or gm.scan of them.'
         )
-
-    def _forget_fit(self) -> None:
-        super()._forget_fit()
-        if hasattr(self, "scale_"):
-            del self.scale_
 
     def _fit_problems(self, data: Rows, loss: Loss, penalty: Penalty, alpha: float | None, given: Any) -> "Regressor":
         """The fit by the general solvers, one problem for each target."""
@@ -220,7 +227,7 @@ class Regressor(Kernelised, Composed, InferentialModel):
         self._set_coefficients(
             np.column_stack([fit.coef[:, 0] for fit in fits]), np.array([fit.intercept[0] for fit in fits]), one
         )
-        self._set_kernel_dual()
+        self._set_dual()
         worst = max(fits, key=lambda fit: weakness(fit.certificate))
         self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)

@@ -1,6 +1,6 @@
 """Ridge regression and its Tikhonov generalisation."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,18 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
+from gramian.kernels.lowrank.mapped_rows import KernelValues
+from gramian.kernels.representation import KernelMatrix
 from gramian.models.base.inference import InferentialModel
-from gramian.models.base.kernelised import Kernelised
+from gramian.models.base.kernel_estimator import KernelEstimator
+from gramian.models.base.linear_model import Interval
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.squared_loss import Options
+from gramian.models.kernel.data import read_kernel_data
+from gramian.models.kernel.search import KernelSearch
 from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations, solver_object
-from gramian.rows import single_threaded_blas
+from gramian.rows import Rows, single_threaded_blas
+from gramian.solvers.kernel.ridge_solution import KernelRidgeSolution
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -22,7 +28,7 @@ MISSED = 1e-6  # of the largest target: more is not rounding but targets that a 
 
 
 @estimator
-class Ridge(Kernelised, InferentialModel):
+class Ridge(KernelEstimator, InferentialModel):
     """Least squares with a squared penalty, its strength chosen by cross-validation at the cost of one fit.
 
     Minimises (1/Σw) Σ w (y − b − cᵀx)² + alpha · penalty(c), with penalty ‖c‖², Σ f_j c_j² with `penalty_factors`, or
@@ -53,7 +59,7 @@ class Ridge(Kernelised, InferentialModel):
     kernel : None, str or Kernel
         None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
     rank : int, optional
-        Rows that stand for all in an approximation of the kernel matrix; None is exact.
+        Number of landmark points that approximate the kernel matrix; None is exact.
     time : float, optional
         Seconds after which the choice of a kernel ends with those tried by then, and a solver object at the
         best so far, with a `ConvergenceWarning`.
@@ -61,9 +67,14 @@ class Ridge(Kernelised, InferentialModel):
     Attributes
     ----------
     coef_, intercept_, alpha_, noise_variance_, certificate_, solver_
+    representation_ : Columns, KernelMatrix or Landmarks
+        What the rows look like to the model: their columns; with a kernel the kernel itself, or features of `rank`
+        landmark points.
+    dual_solution_ : KernelRidgeSolution
+        With a kernel and no `rank`: what intervals are made of.
     kernel_, dual_coef_ : the kernel as fitted and β, where there is one
-    metric_weights_, kernel_losses_ : where the kernel's metric was learned, the share of each column in it, and the
-        validation loss after each round of learning
+    metric_, metric_weights_, kernel_losses_ : where the kernel's metric was learned, what was learned, the share of
+        each column in it, and the validation loss after each round of learning
     scores_ : Scores
         Validation losses, where alpha was chosen.
     path_ : Path
@@ -97,40 +108,31 @@ class Ridge(Kernelised, InferentialModel):
     kernel: Any = None
     rank: int | None = None
     time: float | None = None
+    dual_solution_: KernelRidgeSolution = field(init=False)
 
     @single_threaded_blas()
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Ridge":
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
-        if hasattr(self, "_machine"):
-            del self._machine
-        if self.kernel is None:
-            return self._fit_linear(X, y, sample_weight)
-        if self.matrix is not None or self.penalty_factors is not None or self.standardize:
+        self._refuse_rank()
+        self._forget_fit()
+        if self.kernel is not None and (
+            self.matrix is not None or self.penalty_factors is not None or self.standardize
+        ):
             raise ValueError("With kernel= the penalty is βᵀKβ: leave out matrix, penalty_factors and standardize.")
-        if self.rank is None:
-            return self._fit_kernel(X, y, sample_weight)
-        self._fit_linear(X, y, sample_weight)
-        self._set_kernel_dual()
-        return self
+        if self.kernel is None or self.rank is not None:
+            return self._fit_linear(X, y, sample_weight)
+        return self._fit_kernel(X, y, sample_weight)
 
-    def _kernel_loss(self, kernel: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    def _kernel_search(self) -> KernelSearch:
         if self.rank is not None:
-            return super()._kernel_loss(kernel, X, y, sample_weight)
-        from gramian.models.kernel.ridge import trial_of
+            return super()._kernel_search()
+        from gramian.models.kernel.ridge import KernelRidgeSearch
 
-        trial = self._trials[kernel] = trial_of(self, kernel, X, y, sample_weight)
-        return float(trial.scores.mean[trial.scores.chosen])
-
-    def _kernel_losses(self, losses: dict[Any, float], near: list[Any]) -> dict[Any, float]:
-        if self.rank is not None:
-            return losses
-        from gramian.models.kernel.ridge_cv import finalists
-
-        return finalists({kernel: self._trials[kernel] for kernel in losses}, near)
+        return KernelRidgeSearch(self)
 
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
-        from gramian.models.kernel.ridge import KernelRidge
+        from gramian.models.kernel.ridge import choose_alpha, ridge_problem
 
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
@@ -140,35 +142,39 @@ class Ridge(Kernelised, InferentialModel):
                 f"The solver {self.solver.name!r} fits coefficients, and a kernel matrix is solved in closed form: "
                 "give rank=, the number of landmark points, or leave solver out."
             )
-        self._trials: dict[Any, Any] = {}  # what the search for a kernel has judged is not judged again
-        machine = KernelRidge(self, X, y, sample_weight, alpha, grid)
-        del self._trials
-        self._machine, self.alpha_ = machine, machine.alpha
-        self.dual_coef_ = machine.beta[:, 0] if machine.one else machine.beta.T
-        self.intercept_ = float(machine.b[0]) if machine.one else machine.b
-        self.noise_variance_ = float(machine.noise[0]) if machine.one else machine.noise
-        self.certificate_, self.solver_ = machine.certificate, machine.solver
-        if not machine.certificate.value <= MISSED:
+        data = read_kernel_data(self, X, y, sample_weight)
+        problem = ridge_problem(self, data)
+        if alpha is None:
+            choice = choose_alpha(self, data, problem, grid)
+            alpha, self.scores_, data = choice.alpha, choice.scores, replace(data, losses=choice.losses)
+        self._set_kernel(data)
+        solution = problem.solve(alpha)
+        one = data.target.one_target
+        self.representation_ = KernelMatrix(problem.kernel, problem.points, problem.index)
+        self.dual_solution_, self.alpha_ = solution, alpha
+        self._set_coefficients(solution.beta, solution.b, one)
+        self.dual_coef_ = self._feature_coef
+        self.noise_variance_ = float(solution.noise[0]) if one else solution.noise
+        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        if not solution.certificate.value <= MISSED:
             warn_user(
-                f"The {machine.certificate.kind} is {machine.certificate.value:.2g} and its tolerance "
-                f"{machine.certificate.tolerance:.2g}: the kernel matrix is singular to rounding, so that not every "
-                "target is met. Raise alpha, or take a shorter length_scale.",
+                f"The {solution.certificate.kind} is {solution.certificate.value:.2g} and its tolerance "
+                f"{solution.certificate.tolerance:.2g}: the kernel matrix is numerically singular; the targets cannot "
+                "be interpolated. Raise alpha, or take a shorter length_scale.",
                 ConvergenceWarning,
             )
         return self
 
-    def predict(self, X: Any, interval: float | None = None, interval_of: str = "observation") -> Any:
-        if not hasattr(self, "_machine"):
-            return super().predict(X, interval, interval_of)
-        points = self._read_points(X, reset=False)
-        if interval is not None:
-            return self._machine.interval(points, interval, interval_of)
-        found = self._machine.predict(points)
-        return found[:, 0] if self._machine.one else found
-
-    def _dual_points(self) -> Any:
-        machine = getattr(self, "_machine", None)
-        return super()._dual_points() if machine is None else (machine.points, machine.beta)
+    def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
+        if self.representation_.kernel is None or self.rank is not None:
+            return super()._interval(rows, interval, interval_of)
+        level = validation.number("interval", interval, low=0.0, high=1.0, open_low=True)
+        validation.choice("interval_of", interval_of, ("observation", "mean"))
+        assert isinstance(rows, KernelValues)
+        half = self.dual_solution_.half_width(rows.points, level, of_mean=interval_of == "mean")
+        mean = self.predict(rows)
+        half = half.reshape(mean.shape)
+        return Interval(mean, mean - half, mean + half)
 
     def _fit_linear(self, X: Any, y: Any, sample_weight: Any) -> "Ridge":
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
@@ -176,14 +182,18 @@ class Ridge(Kernelised, InferentialModel):
         intercept = validation.flag("fit_intercept", self.fit_intercept)
         asked = solver_object(self.solver)
         solver = "auto" if asked else validation.choice("solver", self.solver, METHODS)
-        data = self._source(X, y, sample_weight, sums=alpha is not None)
-        self._forget_fit()
+        if self.kernel is None:
+            data = self._source(X, y, sample_weight, sums=alpha is not None)
+        else:
+            data = self._feature_rows(X, y, sample_weight)
+            data.refuse_labels()
         options = Options(alpha, grid, self.cv, self.rule, intercept, solver)
         exact = RidgeMethod(self._penalty(data.d))
         quadratic = exact.penalty
         fit = exact.fit(data, options) if asked is None else by_iterations(exact, quadratic, asked, data, options)
         self.alpha_ = fit.alpha
         self._set_fit(fit, data.one_target)
+        self._set_dual()
         return self
 
     def _penalty(self, d: int) -> QuadraticPenalty:
@@ -205,16 +215,12 @@ class Ridge(Kernelised, InferentialModel):
         return float(self.alpha) if plain and not isinstance(self.alpha, str) else None
 
     def _summary(self) -> Summary:
-        if hasattr(self, "_machine") or hasattr(self, "_pivots"):
-            facts = {"kernel": repr(self.kernel_), "alpha": self.alpha_}
-            facts |= {"n": self._machine.n} if hasattr(self, "_machine") else {"rank": len(self._pivots.index)}
+        function = self._kernel_function
+        if function is not None:
+            facts = {"kernel": repr(function.kernel), "alpha": self.alpha_, **function.facts()}
             facts |= {"noise variance": self.noise_variance_}
             notes = [str(self.scores_)] if hasattr(self, "scores_") else []
             notes += self._metric_notes()
             notes += penalty_notes(self.alpha_, hasattr(self, "scores_"))
             return Summary(type(self).__name__, self._intercept_alone(), facts, notes)
         return self._ridge_summary()
-
-    def _feature_names(self) -> list[str]:
-        chosen = getattr(self, "_pivots", None)
-        return super()._feature_names() if chosen is None else [f"landmark {row}" for row in chosen.index]

@@ -52,6 +52,8 @@ class ElasticNet(SquaredLossModel):
     Attributes
     ----------
     coef_, intercept_, alpha_, certificate_, solver_, n_iter_
+    representation_ : Columns
+        What the rows look like to the model.
     scores_ : Scores
         Validation losses, where alpha was chosen.
     path_ : Path
@@ -100,9 +102,9 @@ class ElasticNet(SquaredLossModel):
         solver = validation.choice("solver", self.solver, LassoMethod.solvers)
         ratio = validation.number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         standardize = validation.flag("standardize", self.standardize)
+        self._forget_fit()
         data = self._source(X, y, sample_weight, sums=alpha is not None)
         shrinkage = Shrinkage(ratio, validation.factors("penalty_factors", self.penalty_factors, data.d), standardize)
-        self._forget_fit()
         options = Options(
             alpha, grid, self.cv, self.rule, intercept, solver, self.max_iter, self.tol, type(self).__name__
         )

@@ -1,18 +1,19 @@
 """Support vector classification."""
 
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
-from gramian.kernels.points import alone
 from gramian.models.base.composed import penalty_of
-from gramian.models.base.output_codes import CODES, MULTICLASS
+from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
+from gramian.models.kernel.data import read_kernel_data
 from gramian.models.linear.classifier import PenalisedClassifier
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge
@@ -20,12 +21,16 @@ from gramian.objective.penalties import L2
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.cv.regularization import strongest
+from gramian.selection.cv.scores import Scores
 from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.row_products import RowProducts
 from gramian.solvers.smooth.separation import least_margin
 from gramian.solvers.solution import Iterate, Solution
 from gramian.solvers.solve import say
+
+if TYPE_CHECKING:
+    from gramian.models.kernel.svm import KernelSVMSolution
 
 NOTHING = 1e-9  # of the slope at its bound: below it a row is no support vector
 SOFTEST = 1e-14
@@ -48,6 +53,11 @@ class SVC(PenalisedClassifier):
     Attributes
     ----------
     classes_, coef_, intercept_, alpha_, certificate_, solver_, history_, n_iter_, scores_
+    representation_ : Columns, KernelMatrix or Landmarks
+        What the rows look like to the model: their columns; with a kernel the kernel itself, or features of `rank`
+        landmark points.
+    dual_solution_ : KernelSVMSolution
+        With a kernel and no `rank`: what probabilities are calibrated by, when they are first asked for.
     support_ : array of int
         Rows with a dual variable above zero, in any of the binary problems.
     support_vectors_ : array (n_support, d)
@@ -72,26 +82,29 @@ class SVC(PenalisedClassifier):
 
     support_: Ints = field(init=False)
     dual_coef_: Floats = field(init=False)
-    _waiting: Any = field(init=False)
+    dual_solution_: "KernelSVMSolution" = field(init=False)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        for name in ("_support_points", "_norms", "_waiting", "support_", "dual_coef_", "support_vectors_", "margin_"):
-            if hasattr(self, name):
-                delattr(self, name)
         if self.kernel is None or self.rank is not None:
             super().fit(X, y, sample_weight=sample_weight)
             return self
         return self._fit_kernel(X, y, sample_weight)
 
+    def _comparison_scores(self, X: Any, y: Any, sample_weight: Any) -> Scores:
+        if self.kernel is None or self.rank is not None:
+            return super()._comparison_scores(X, y, sample_weight)
+        return self._fit_kernel(X, y, sample_weight).scores_
+
     @timed
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
-        from gramian.models.kernel.svm import KernelClassifier
+        from gramian.models.kernel.svm import LEAST_TOL, KernelSVMProblem, KernelSVMSolution, warn_unfinished
 
+        forget_fit(self)
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         if alpha == 0:
-            raise ValueError("alpha=0, the hard margin, is for linear machines: with kernel= give alpha above 0.")
+            raise ValueError("The hard margin (alpha=0) needs a linear kernel: with kernel= give alpha above 0.")
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
         self._standardizes()
@@ -99,32 +112,47 @@ class SVC(PenalisedClassifier):
         validation.choice("code", self.code, CODES)
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
         if wanted == "joint":
-            raise ValueError('multiclass="joint" with a kernel needs rank=, the number of rows that stand for all.')
+            raise ValueError('multiclass="joint" with a kernel needs rank=, the number of landmark points.')
         if not isinstance(penalty_of(self.penalty), L2):
             raise ValueError(f"With kernel= the penalty is the norm of the function, 'l2', not {self.penalty!r}.")
-        self.multiclass_, self._loss = "ovr" if wanted == "auto" else wanted, Hinge()
-        if hasattr(self, "scores_"):
-            del self.scores_
-        machine = KernelClassifier(self, X, y, sample_weight, alpha, grid)
+        data = read_kernel_data(self, X, y, sample_weight)
+        self._set_kernel(data)
+        block = self._coded(data.target).collect()
+        assert block.y is not None
         self._costs()
-        machine.finish(self)
-        self._support_points = alone(self._support_points)
+        k = len(self.classes_)
+        self.multiclass_, self._loss = "ovr" if wanted == "auto" else wanted, Hinge()
+        self.code_ = code_matrix(self.multiclass_, k, self.code, self.random_state)
+        codes, tol = block.y[:, 0].astype(np.int64), max(float(self.tol), LEAST_TOL)
+        problem = KernelSVMProblem(
+            data.kernel, data.points, codes, block.weights, self.code_.T, bool(self.fit_intercept), tol
+        )
+        if alpha is None:
+            self.scores_ = problem.choose_alpha(self.cv, self.rule, grid)
+            alpha = float(self.scores_.alphas[self.scores_.chosen])
+        machines = problem.solve(alpha)
+        norms = np.array([machine.norm for machine in machines])
+        self._decide = ClassDecisions(self.multiclass_, k, self.code_, self._loss, norms)
+        note = "" if self.tol >= LEAST_TOL else f"Steps of two variables are held at a gap of {LEAST_TOL:g}."
+        self.dual_solution_ = solution = KernelSVMSolution(problem, alpha, machines, self._decide, note)
+        self._set_support(solution.beta, data.kernel, data.points)
+        self.intercept_ = np.array([machine.offset for machine in machines])
+        self.margin_, self.alpha_ = _margin(norms), alpha
+        self.certificate_, self.solver_ = solution.certificate, solution.solver
+        name = type(self).__name__
+        warn_unfinished(name, self.certificate_, data.kernel, data.points, f"{name}(kernel=None)")
+        self.n_iter_ = max(machine.rounds for machine in machines)
+        self.objective_ = float(np.mean([machine.value for machine in machines]))
+        self.separated_, self.history_, self._covariances = False, [], [None]
+        self._weight, self._mean_loss = float(problem.weight.sum()), float("nan")
         return self
 
     def _probabilities(self, rows: Rows) -> Floats:
-        if not hasattr(self, "_waiting"):
+        if "dual_solution_" not in self.__dict__:
             return super()._probabilities(rows)
         with deadline.within(self.time):
-            known = self._waiting.calibrated(self)
-        return known.probabilities(self._decisions(rows))
-
-    def _kernel_notes(self) -> Any:
-        if not hasattr(self, "_support_points"):
-            return super()._kernel_notes()
-        return self._intercept_alone(), [f"kernel {self.kernel_!r}", *self._metric_notes()]
-
-    def _confidences(self, f: Floats, norms: Floats | None = None) -> Floats:
-        return super()._confidences(f, getattr(self, "_norms", None) if norms is None else norms)
+            calibration = self.dual_solution_.calibration
+        return calibration.probabilities(self._decisions(rows))
 
     def _parts(self) -> tuple[Loss, Any]:
         return Hinge(), penalty_of(self.penalty)
@@ -178,17 +206,12 @@ class SVC(PenalisedClassifier):
 
     def _keep(self, fits: list[Solution]) -> None:
         super()._keep(fits)
-        norms = self._lengths(self._feature_coef)
-        with np.errstate(divide="ignore"):
-            margins = 2.0 / norms
-        self.margin_ = float(margins[0]) if len(margins) == 1 else margins
-        self._set_dual(fits)
+        self.margin_ = _margin(self._lengths(self._feature_coef))
+        self._set_row_duals(fits)
 
-    def _set_dual(self, fits: list[Solution]) -> None:
+    def _set_row_duals(self, fits: list[Solution]) -> None:
         """Dual variables −s · share / (2 alpha), of the rows where they are not zero."""
-        for name in ("support_", "dual_coef_", "support_vectors_"):
-            if hasattr(self, name):
-                delattr(self, name)
+        self.__dict__.pop("dual_coef_", None)  # here of rows, not of landmark points
         if any(fit.dual is None or fit.problem.alpha <= 0 or fit.problem.m > 1 for fit in fits):
             return
         rows: Rows = fits[0].problem.rows
@@ -201,7 +224,7 @@ class SVC(PenalisedClassifier):
             table[k] = -s * share / (2.0 * fit.problem.alpha)
         self.support_ = np.flatnonzero(table.any(axis=0))
         self.dual_coef_ = table[:, self.support_]
-        if not hasattr(self, "_pivots"):  # else rows are features of points
+        if self.kernel is None:  # else rows are features of points
             self.support_vectors_ = rows.collect().X[self.support_]
 
     def _told(self, summary: Summary) -> Summary:
@@ -209,6 +232,13 @@ class SVC(PenalisedClassifier):
         if hasattr(self, "support_"):
             facts["support vectors"] = len(self.support_)
         return Summary(summary.title, summary.coefficients, facts, summary.notes)
+
+
+def _margin(norms: Floats) -> Any:
+    """2 / ‖f‖, a number of one function."""
+    with np.errstate(divide="ignore"):
+        margins = 2.0 / norms
+    return float(margins[0]) if len(margins) == 1 else margins
 
 
 def _counted_once(problem: Problem) -> Problem:

@@ -1,11 +1,12 @@
 """Total least squares: errors in all variables."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
 
 from gramian._core.estimator import estimator
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
 from gramian._core.validation import flag
@@ -33,6 +34,8 @@ class TotalLeastSquares(LinearModel):
     Attributes
     ----------
     coef_, intercept_, certificate_, solver_
+    representation_ : Columns
+        What the rows look like to the model.
     objective_ : float
         Mean squared orthogonal distance.
 
@@ -51,11 +54,13 @@ class TotalLeastSquares(LinearModel):
 
     _: KW_ONLY
     fit_intercept: bool = True
+    _least_squares: Any = field(init=False)
 
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "TotalLeastSquares":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
+        forget_fit(self)
         data = self._source(X, y, sample_weight)
         d, t = data.d, len(data.target_names)
         if data.n <= 1:

@@ -12,12 +12,12 @@ from gramian._core import validation
 from gramian._core.text import plus_minus
 from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
+from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.neighbors.distances import FEATURES, METRICS
 from gramian.models.neighbors.exact_search import Search, search
 from gramian.models.neighbors.space import Space, numbers
 from gramian.models.neighbors.votes import Poll, VoteTable, held_out, leave_one_out
 from gramian.rows import Block, MemoryRows, Rows, parallel_map
-from gramian.rows.feature_names import new_rows
 from gramian.selection.cv.scores import NOTHING, Scores, mean_and_error
 from gramian.selection.cv.splits import Plan, plan
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -54,7 +54,7 @@ class NeighborScores(Scores):
         return text
 
 
-class NeighborsModel:
+class NeighborsModel(KernelEstimator):
     """Keeps the rows of a fit, finds the nearest of them, and adds up what they say."""
 
     n_neighbors: Any
@@ -62,7 +62,6 @@ class NeighborsModel:
     weights: Any
     metric: Any
     standardize: Any
-    kernel: Any
     cv: Any
     rule: Any
 
@@ -76,9 +75,6 @@ class NeighborsModel:
     _ballot: VoteTable
     _weight: Floats | None
     _numbers: Ints  # of the rows given, those of positive weight
-
-    def _rows(self, X: Any) -> Rows:
-        return new_rows(self, X)
 
     def kneighbors(self, X: Any, n_neighbors: Any = None) -> tuple[Floats, Ints]:
         """Distances (n, k) to the nearest rows of the fit, growing, and their row numbers (n, k).
@@ -139,8 +135,6 @@ class NeighborsModel:
         self._ballot = ballot_of(y)
         metric = METRICS[self.metric] if self.kernel is None else FEATURES
         self._space = Space(metric, X, self._weight, self.standardize)
-        if hasattr(self, "scores_"):
-            del self.scores_
         if given is None:
             self.scores_ = self._choose(rows, X)
             given = int(self.scores_.neighbors[self.scores_.chosen])

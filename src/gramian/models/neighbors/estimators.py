@@ -1,6 +1,6 @@
 """Classification and regression by the nearest rows."""
 
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.fitted.time_limit import timed
 from gramian._core.numerics.float_range import SAFE_EXPONENT
 from gramian._core.types import Floats
+from gramian.kernels.representation import Columns
 from gramian.models.base.classifier import ClassifyingModel
-from gramian.models.base.kernelised import Kernelised
 from gramian.models.neighbors.base import NeighborsModel
 from gramian.models.neighbors.distances import exponent_of
 from gramian.models.neighbors.votes import Means, Votes
@@ -23,7 +24,7 @@ from gramian.statistics import Moments, Triangle
 
 
 @estimator
-class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
+class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
     """Classify by the votes of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     P(class | x) is the share of the class in the votes of the k nearest rows. A row has one vote, or one over its
@@ -62,6 +63,8 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
         k.
     classes_, class_totals_, n_features_in_, feature_names_in_
         What was given to `fit`.
+    representation_ : Columns or Landmarks
+        What distances are of: the columns, or features of landmark points that have the distances of the kernel.
     scores_ : NeighborScores
         Validation losses of every k tried (`neighbors`, from many to few), where k was chosen. By leave-one-out every
         row is a fold.
@@ -103,16 +106,19 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
     cost: Any = None
     kernel: Any = None
     time: float | None = None
-
-    def _needs_distances(self) -> bool:
-        return True
+    _factors: Floats | None = field(init=False)
 
     @single_threaded_blas()
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsClassifier":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
+        forget_fit(self)
         given = self._check()
-        rows = self._labelled(X, y, sample_weight)
+        if self.kernel is None:
+            rows = self._labelled(X, y, sample_weight)
+            self.representation_ = Columns.of(self)
+        else:
+            rows = self._coded(self._feature_rows(X, y, sample_weight, with_residual=True))
         self._learn(rows, given, self._votes)
         if self._factors is not None:
             self.class_totals_ = self.class_totals_ * self._factors
@@ -136,7 +142,7 @@ class KNeighborsClassifier(Kernelised, NeighborsModel, ClassifyingModel):
 
 
 @estimator
-class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Predict the mean target of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     f(x) = Σ v y / Σ v over the k nearest rows, with v = 1 or one over the distance. Of rows at one distance the first
@@ -166,7 +172,7 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
 
     Attributes
     ----------
-    n_neighbors_, scores_, certificate_, solver_, n_features_in_, feature_names_in_
+    n_neighbors_, representation_, scores_, certificate_, solver_, n_features_in_, feature_names_in_
         As in `KNeighborsClassifier`, whose notes on cost, ties and weights hold here too.
 
     Examples
@@ -189,17 +195,21 @@ class KNeighborsRegressor(Kernelised, NeighborsModel, Charted, MultiOutputMixin,
     rule: str = "best"
     kernel: Any = None
     time: float | None = None
-
-    def _needs_distances(self) -> bool:
-        return True
+    _one_target: bool = field(init=False)
+    _exponent: int = field(init=False)
 
     @single_threaded_blas()
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "KNeighborsRegressor":
         """Keep the rows (X, y), or `Rows` with their target, and choose k."""
+        forget_fit(self)
         given = self._check()
-        self._forget()
-        rows = self._given(X, y, sample_weight) if self.kernel is None else self._source(X, y, sample_weight)
+        if self.kernel is None:
+            rows = self._given(X, y, sample_weight)
+            self.representation_ = Columns.of(self)
+        else:
+            rows = self._feature_rows(X, y, sample_weight, with_residual=True)
+            rows.refuse_labels()
         self._one_target = rows.one_target
         self._learn(rows, given, self._means)
         if self._exponent and hasattr(self, "scores_"):

@@ -1,21 +1,23 @@
 """Principal components in the feature space of a kernel: new points, and points whose features are nearest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from gramian._core.random import MAX_SEED, generator_from
-from gramian._core.types import Bools, Estimator, Floats, Matrix, Table, Weights
+from gramian._core.text import percentage
+from gramian._core.types import Bools, Estimator, Floats, Ints, Table, Weights
 from gramian._core.validation import whole
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
-from gramian.kernels.input import is_matrix, point_weights, refuse_invalid
-from gramian.kernels.lowrank.landmarks import MOST_CELLS, landmark_rows, sampled_pivots
-from gramian.kernels.lowrank.pivoted_cholesky import Landmarks, pivots
+from gramian.kernels.input import is_matrix, point_weights, read_points, refuse_invalid
+from gramian.kernels.lowrank.landmarks import MOST_CELLS, sampled_pivots
+from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, alone, is_table, vectors
+from gramian.kernels.representation import KernelMatrix, Landmarks
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.eigen import EPS, Eigen, eigen, krylov, matrix_times
@@ -31,14 +33,14 @@ FIRST = 20  # components that are looked at first where all are too many
 SCRAMBLES = 3
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class KernelAxes:
     """Axes v_j = Σ_i dual_ij φ(x_i) in a feature space: the coordinates of x are k(x, X) dual − offset.
 
     Attributes
     ----------
-    kernel : Kernel
-    points : the points x_i, prepared; all of them, or landmarks
+    representation : KernelMatrix or Landmarks
+        The kernel and the points x_i: all of them, or landmarks.
     dual : array (n, r); offset : array (r,); centre : array (n,)
         The mean of the features is Σ_i centre_i φ(x_i).
     values : array (r,); total : float
@@ -47,8 +49,7 @@ class KernelAxes:
         The points as rows of numbers, where they are.
     """
 
-    kernel: Kernel
-    points: Any
+    representation: KernelMatrix | Landmarks
     dual: Floats
     offset: Floats
     centre: Floats
@@ -60,14 +61,24 @@ class KernelAxes:
     solver: SolverInfo
     inputs: Vectors | None
 
-    def __post_init__(self) -> None:
-        self._pre_image: PreImage | None = None
+    @property
+    def kernel(self) -> Kernel:
+        return self.representation.kernel
 
-    def coordinates(self, model: Estimator, X: Matrix) -> Floats:
-        return self._at(read_points(model, X, self.kernel, reset=False))
+    @property
+    def points(self) -> Any:
+        return self.representation.points
 
-    def _at(self, points: Any) -> Floats:
+    def coordinates(self, points: Any) -> Floats:
+        """Coordinates (n, r) of prepared points."""
         return self.kernel.times(points, self.points, self.dual) - self.offset
+
+    @cached_property
+    def _pre_image(self) -> PreImage:
+        assert self.inputs is not None
+        with single_threaded_blas():
+            own = self.coordinates(self.points)
+        return PreImage(self.kernel, self.points, self.inputs, self.dual, self.centre, own)
 
     def points_at(self, T: Floats) -> Floats:
         """Points whose features are nearest to the mean + Σ_j t_j v_j."""
@@ -76,36 +87,21 @@ class KernelAxes:
                 f"inverse_transform needs rows of numbers, and points of {self.kernel!r} are none: there is no way "
                 "back from features to them."
             )
-        if self._pre_image is None:
-            with single_threaded_blas():
-                own = self._at(self.points)
-            self._pre_image = PreImage(self.kernel, self.points, self.inputs, self.dual, self.centre, own)
         return self._pre_image(T)
 
-    def error(self, model: Estimator, X: Matrix) -> float:
-        """Mean squared distance, in the feature space, of points from the flat of the axes."""
-        if X is None:
-            return max(self.total - float(self.values.sum()), 0.0) / self.weight
-        points = read_points(model, X, self.kernel, reset=False)
+    @property
+    def training_error(self) -> float:
+        """Mean squared distance, in the feature space, of the points of the fit from the flat of the axes."""
+        return max(self.total - float(self.values.sum()), 0.0) / self.weight
+
+    def error(self, points: Any) -> float:
+        """The same of prepared points."""
         sides = np.column_stack([self.dual, self.centre])
         products = self.kernel.times(points, self.points, sides)
         T = products[:, :-1] - self.offset
         inner = float(self.centre @ self.kernel.times(self.points, self.points, self.centre[:, None])[:, 0])
         squared_norms = self.kernel.diag(points) - 2.0 * products[:, -1] + inner
         return float(np.maximum(squared_norms - (T**2).sum(axis=1), 0.0).mean())
-
-
-def read_points(model: Estimator, X: Table, kernel: Kernel, *, reset: bool) -> Any:
-    """Points of the kernel; tables are checked for their columns as everywhere."""
-    if isinstance(X, Rows):
-        X = X.collect().X
-    if is_table(X):
-        validate_data(model, X, skip_check_array=True, reset=reset)
-        if reset:
-            model.n_features_in_ = vectors(X).d
-    elif reset:
-        model.__dict__.pop("n_features_in_", None)
-    return kernel.points(X)
 
 
 def kernel_axes(model: Estimator, X: Table, requested: RequestedComponents, sample_weight: Weights) -> KernelAxes:
@@ -122,8 +118,9 @@ def kernel_axes(model: Estimator, X: Table, requested: RequestedComponents, samp
     refuse_invalid(kernel, X)
     points = read_points(model, X, kernel, reset=True)
     inputs = vectors(X) if is_table(X) and not is_matrix(kernel) else points if isinstance(points, Vectors) else None
+    index = np.arange(len(points))
     if weight is not None and not weight.all():
-        used = np.flatnonzero(weight)
+        index = used = np.flatnonzero(weight)
         points, weight = alone(points[used]), weight[used]
         inputs = None if inputs is None else Vectors(inputs.X[used])
     n = len(points)
@@ -136,8 +133,8 @@ def kernel_axes(model: Estimator, X: Table, requested: RequestedComponents, samp
         )
     if model.rank is not None:
         rank = min(whole("rank", model.rank, low=1), n)
-        return _by_landmarks(model, kernel, points, inputs, weight, requested, rank)
-    return _by_matrix(model, kernel, points, inputs, weight, requested)
+        return _by_landmarks(model, kernel, points, index, inputs, weight, requested, rank)
+    return _by_matrix(model, KernelMatrix(kernel, points, index), inputs, weight, requested)
 
 
 class _Centred:
@@ -182,13 +179,12 @@ def _largest(centred: _Centred, count: int, seed: int) -> Eigen:
 
 def _by_matrix(
     model: Estimator,
-    kernel: Kernel,
-    points: Any,
+    matrix: KernelMatrix,
     inputs: Vectors | None,
     weight: Floats | None,
     requested: RequestedComponents,
 ) -> KernelAxes:
-    n = len(points)
+    kernel, points, n = matrix.kernel, matrix.points, len(matrix.points)
     seed = int(generator_from(model.random_state).integers(MAX_SEED))
     centred = _Centred(kernel.matrix(points), weight)
     count = n if requested.all else requested.count or FIRST
@@ -221,8 +217,7 @@ def _by_matrix(
         else f"all eigenvectors of {n} × {n} numbers"
     )
     return KernelAxes(
-        kernel=kernel,
-        points=points,
+        representation=matrix,
         dual=dual * sign,
         offset=offset * sign,
         centre=centred.share,
@@ -240,6 +235,7 @@ def _by_landmarks(
     model: Estimator,
     kernel: Kernel,
     points: Any,
+    index: Ints,
     inputs: Vectors | None,
     weight: Floats | None,
     requested: RequestedComponents,
@@ -251,7 +247,7 @@ def _by_landmarks(
     chosen: Landmarks
     if n * rank > MOST_CELLS:
         chosen = sampled_pivots(kernel, points, rank)
-        rows: Rows = landmark_rows(chosen, points, target)
+        rows: Rows = chosen.rows_of(points, target)
     else:
         chosen, F = pivots(kernel, points, rank)
         rows = MemoryRows(F, None, weight)
@@ -283,10 +279,8 @@ def _by_landmarks(
         count = rows.d
     axes_of_rows = axes_of_rows.first(min(count, rows.d))
     axes, values = axes_of_rows.axes[:count], np.ldexp(axes_of_rows.values[:count], 2 * axes_of_rows.exponent)
-    used = alone(chosen.points)
     return KernelAxes(
-        kernel=kernel,
-        points=used,
+        representation=replace(chosen, index=index[chosen.index]),
         dual=chosen.dual(np.ascontiguousarray(axes.T)),
         offset=axes @ axes_of_rows.mean,
         centre=chosen.dual(axes_of_rows.mean[:, None])[:, 0],
@@ -300,7 +294,7 @@ def _by_landmarks(
             axes_of_rows.rank,
             count,
             "landmarks",
-            f"{chosen.unexplained:.2g} of the kernel trace is unexplained.",
+            f"{percentage(chosen.unexplained)} of the kernel trace is unexplained.",
         ),
         solver=SolverInfo("landmarks", f"{len(chosen.index)} landmark points for {n} rows"),
         inputs=None if inputs is None else Vectors(inputs.X[chosen.index]),

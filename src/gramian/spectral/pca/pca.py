@@ -1,6 +1,6 @@
 """Principal components, of rows or in the feature space of a kernel."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.random import MAX_SEED, generator_from
 from gramian._core.summary import Summary
 from gramian._core.types import Estimator, Floats, Matrix, RandomState, Table, Tags, Values, Weights
@@ -19,6 +20,7 @@ from gramian.features.base import is_moments, read
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
 from gramian.kernels.named import kernel_of
+from gramian.kernels.representation import Columns, Representation
 from gramian.rows import Rows, scan
 from gramian.solvers.certificate import SolverInfo
 from gramian.spectral.null.permutation import against_independence, column_squares
@@ -69,7 +71,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     ddof : int or float
         `variances_` are divided by Σw − ddof.
     rank : int, optional
-        With a kernel: rows (landmarks) that stand for all.
+        With a kernel: number of landmark points that approximate the kernel matrix; None is exact.
     random_state : int, RandomState, Generator or None
         For the start of Krylov and for held-out parts; None is seed 0.
 
@@ -91,6 +93,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         As scikit-learn has them, with its divisor Σw − 1.
     kernel_, dual_coef_
         With a kernel: as fitted, and (n, r) with coordinates k(x, ·) dual_coef_ (k centred).
+    representation_ : Columns, KernelMatrix or Landmarks
+        What the rows look like: their columns; with a kernel the kernel itself, or at `rank` landmark points.
+    dual_solution_ : KernelAxes
+        With a kernel: the axes, by dual coefficients.
 
     Notes
     -----
@@ -117,6 +123,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     ddof: float = 0
     rank: int | None = None
     random_state: RandomState = None
+    representation_: Representation = field(init=False)
+    dual_solution_: KernelAxes = field(init=False)
+    _principal: Principal = field(init=False)
+    _squares: Floats | None = field(init=False)
+    _deviations: Floats = field(init=False)
+    _ddof: float = field(init=False)
+    _weight: float = field(init=False)
+    _total: float = field(init=False)
 
     def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
         """Fit to rows (array, frame, sparse, `Rows`) or to `Moments`; y is ignored, as pipelines give it."""
@@ -125,8 +139,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         solver = choice("solver", self.solver, SOLVERS)
         requested = RequestedComponents.of(self.n_components)
         ddof = number("ddof", self.ddof, low=0.0)
-        for name in ("null_", "components_", "mean_", "noise_variance_", "kernel_", "dual_coef_", "bcv_errors_"):
-            self.__dict__.pop(name, None)
+        forget_fit(self)
         if self.kernel is not None:
             return self._fit_kernel(X, requested, sample_weight, ddof)
         if self.rank is not None:
@@ -137,7 +150,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         self._squares = column_squares(axes)
         axes = axes.first(count)
         divisor = _divisor(axes.weight, ddof)
-        self._axes: KernelAxes | None = None
+        self.representation_ = Columns.of(self)
         self._principal, self._ddof = axes, ddof
         self.n_components_, self.n_samples_ = count, axes.n
         self.components_, self.mean_ = np.ascontiguousarray(axes.axes[:count]), axes.mean
@@ -223,7 +236,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         if is_moments(X):
             raise ValueError("A kernel needs the rows, but Moments hold only their sums: give the data.")
         axes = kernel_axes(self, X, requested, sample_weight)
-        self._axes = axes
+        self.dual_solution_, self.representation_ = axes, axes.representation
         self.kernel_, self.n_components_, self.n_samples_ = axes.kernel, len(axes.values), axes.n
         self._ddof, self._weight, self._total = ddof, axes.weight, axes.total
         self.variances_ = axes.values / _divisor(axes.weight, ddof)
@@ -236,9 +249,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     @cached_property
     def null_(self) -> SpectrumTest:
         """The spectrum beside that of noise."""
-        if not hasattr(self, "_axes"):
+        if "representation_" not in self.__dict__:
             raise AttributeError("null_ is set after fit: call fit first.")
-        if self._axes is not None:
+        if self.representation_.kernel is not None:
             raise AttributeError(
                 "null_ exists for PCA without a kernel only: the noise edge of a kernel matrix is not known."
             )
@@ -268,8 +281,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
     def transform(self, X: Table) -> Matrix:
         """Coordinates (n, r) along the axes."""
         check_is_fitted(self)
-        if self._axes is not None:
-            scores = self._axes.coordinates(self, X)
+        if self.representation_.kernel is not None:
+            scores = self.dual_solution_.coordinates(self.dual_solution_.representation.read(self, X))
             return scores / _nonzero(self._deviations) if self.whiten else scores
         rows = read(self, X, fitting=False)
         return coordinates(rows, self.components_, self.mean_, self._scales())
@@ -280,9 +293,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         rows = scan(X)
         if rows.d != self.n_components_:
             raise ValueError(f"X has {rows.d} columns, and there are {self.n_components_} components.")
-        if self._axes is not None:
+        if self.representation_.kernel is not None:
             T = np.asarray(rows.collect().X, dtype=np.float64)
-            return self._axes.points_at(T * _nonzero(self._deviations) if self.whiten else T)
+            return self.dual_solution_.points_at(T * _nonzero(self._deviations) if self.whiten else T)
         return points_at(rows, self.components_, self.mean_, self._scales())
 
     def reconstruction_error(self, X: Table = None) -> float:
@@ -291,8 +304,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
         Without X, of the rows that were fitted, from the eigenvalues: the variance left out.
         """
         check_is_fitted(self)
-        if self._axes is not None:
-            return self._axes.error(self, X)
+        if self.representation_.kernel is not None:
+            axes = self.dual_solution_
+            return axes.training_error if X is None else axes.error(axes.representation.read(self, X))
         if X is None:
             unexplained = max(self._total - float(self._principal.values[: self.n_components_].sum()), 0.0)
             with np.errstate(over="ignore", under="ignore"):
@@ -344,7 +358,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, Charted, TransformerMixin, BaseEstima
             "cumulated": np.cumsum(self.variance_shares_),
         }
         facts: dict[str, object] = {"n": self._weight, "components": r}
-        if self._axes is None:
+        if self.representation_.kernel is None:
             p_values = self.null_.p_values
             columns["p"] = np.concatenate([p_values, np.ones(r)])[:r]
             facts |= {"noise": self.null_.noise, "edge": self.null_.edge, "significant": self.null_.significant}

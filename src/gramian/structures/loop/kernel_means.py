@@ -4,28 +4,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from gramian._core import deadline, validation
 from gramian._core.fitted.cluster_labels import KnownRows
 from gramian._core.random import seed_from
 from gramian._core.types import Estimator, Floats, Ints, Matrix, Points, Table, Weights
 from gramian._core.weights import weights_or_ones
-from gramian.kernels.input import point_weights, refuse_invalid
+from gramian.kernels.input import point_weights, read_points, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
+from gramian.kernels.representation import KernelMatrix
 from gramian.rows import Rows, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import searching
-from gramian.solvers.certificate import ALTERNATION, Certificate, SolverInfo
 from gramian.solvers.eigen import eigen
-from gramian.structures.components.base import refuse_kernel_out_of_range
+from gramian.structures.components.base import Structure, refuse_kernel_out_of_range
 from gramian.structures.components.kernel_point import KernelPoint
 from gramian.structures.components.point import Point
 from gramian.structures.loop.assignments import Nearest
 from gramian.structures.loop.restarts import RestartSearch
-from gramian.structures.loop.state import LoopState
-from gramian.structures.number_of_clusters import MAX_STARTS, Choice, ChoiceTask, boundary_note, choice_of
-from gramian.warnings import ConvergenceWarning, warn_user
+from gramian.structures.number_of_clusters import MAX_STARTS, Choice, ChoiceTask, choice_of
 
 MAX_KEPT_POINTS = 4096  # for which the kernel matrix is kept
 MAX_SAMPLE = 500  # points of pairwise distances, and of repeated fits
@@ -45,31 +42,57 @@ class KernelKMeansResult:
     converged: bool
 
 
+@dataclass(frozen=True, eq=False)
+class KernelMeans:
+    """Means in the feature space of a kernel, and the points that they own.
+
+    Attributes
+    ----------
+    representation : KernelMatrix
+        The kernel and the points of the fit.
+    labels : array (n,); structures : list of KernelPoint
+    known : KnownRows
+        By which the rows of the fit are recognised: their labels and scores are those of the fit.
+    scores : array
+        −1 times the loss of each row of the fit.
+    row_weight : array (n,) or None
+    value, decrease : float
+        The objective, and the share of it by which one more pass would lower it.
+    choice : Choice or None
+    through, reason : str
+        For the certificate and the solver.
+    """
+
+    representation: KernelMatrix
+    labels: Ints
+    structures: list[Structure]
+    known: KnownRows
+    scores: Floats
+    row_weight: Floats | None
+    value: float
+    decrease: float
+    history: list[tuple[int, float, float]]
+    choice: Choice | None
+    through: str
+    reason: str
+
+
+def comparable(X: Matrix) -> Any:
+    """Points by which rows of the fit are recognised: rows of numbers, or what the kernel compares."""
+    X = X.collect().X if isinstance(X, Rows) else X
+    return vectors(X).X if is_table(X) else X
+
+
 class KernelFit:
-    """The fit of `KMeans(kernel=…)`."""
+    """The fit of `KMeans(kernel=…)`, with the parameters of the model."""
 
     def __init__(self, model: Estimator) -> None:
         self.model = model
 
-    def read(self, X: Table, *, reset: bool) -> Any:
-        """Points of the kernel; the columns of tables are validated."""
-        X = X.collect().X if isinstance(X, Rows) else X
-        if is_table(X):
-            validate_data(self.model, X, skip_check_array=True, reset=reset)
-            if reset:
-                self.model.n_features_in_ = vectors(X).d
-        return self.model.kernel_.points(X)
-
-    @staticmethod
-    def comparable(X: Matrix) -> Any:
-        """Points by which rows of the fit are recognised: rows of numbers, or what the kernel compares."""
-        X = X.collect().X if isinstance(X, Rows) else X
-        return vectors(X).X if is_table(X) else X
-
     @single_threaded_blas()
-    def fit(self, X: Table, sample_weight: Weights) -> None:
+    def fit(self, X: Table, sample_weight: Weights, k: int | None) -> KernelMeans:
+        """Means of k clusters, or of as many as the criterion chooses."""
         model = self.model
-        k = model._n_clusters(model._composition())
         if k is None and model.criterion == "bic":
             raise ValueError(
                 'criterion "bic" needs the dimension of the noise, which a feature space does not determine: with a '
@@ -82,10 +105,10 @@ class KernelFit:
         if isinstance(X, Rows):
             block = X.collect()
             X, sample_weight = block.X, block.weight
-        model.kernel_ = kernel_of(model.kernel).fitted(X, point_weights(X, sample_weight))
-        refuse_invalid(model.kernel_, X)
-        points = self.read(X, reset=True)
-        refuse_kernel_out_of_range(model.kernel_.diag(points), X)
+        kernel = kernel_of(model.kernel).fitted(X, point_weights(X, sample_weight))
+        refuse_invalid(kernel, X)
+        points = read_points(model, X, kernel, reset=True)
+        refuse_kernel_out_of_range(kernel.diag(points), X)
         rows = scan(np.zeros((len(points), 1)), sample_weight=sample_weight)
         row_weight = rows.collect().weight
         weight = weights_or_ones(row_weight, len(points))
@@ -95,22 +118,22 @@ class KernelFit:
                 f"n_clusters is {k}, and X has {used} points of positive weight (n_samples={used}): give at most "
                 f"{used} clusters."
             )
-        space = _FeatureSpace(model.kernel_, points, weight)
+        space = _FeatureSpace(kernel, points, weight)
         rng = np.random.default_rng(seed_from(model.random_state, default=None))
-        model._forget("choice_", "centers_")
+        choice = None
         if k is None:
-            best, model.choice_ = self._chosen(space, used, rng)
-            model.choice_.warn_at_boundary()
+            best, choice = self._chosen(space, used, rng)
+            choice.warn_at_boundary()
         else:
             n_starts = 1 if model.init == "farthest" or k == 1 else int(model.n_init)
             runs = [space.run(space.seeds(k, model.init, rng), int(model.max_iter), tol)]
             while len(runs) < n_starts and not deadline.passed():
                 runs.append(space.run(space.seeds(k, model.init, rng), int(model.max_iter), tol))
             best = min(runs, key=lambda run: run.value)
-        model._known = known = KnownRows.of(self.comparable(X))
+        known = KnownRows.of(comparable(X))
         if (labels := known.together(best.labels, weight)) is not best.labels:
             best = space.relabeled(np.unique(labels, return_inverse=True)[1], best)
-        self._set_fit(space, best, row_weight)
+        return self._means(space, best, known, row_weight, choice)
 
     def _chosen(self, space: "_FeatureSpace", used: int, rng: np.random.Generator) -> tuple[KernelKMeansResult, Choice]:
         """The fit with the number of clusters that the criterion chooses on a sample of points as rows of features."""
@@ -139,37 +162,33 @@ class KernelFit:
         choice = choice_of(task, [replace(each, labels=each.labels[index]) for each in results])
         return results[choice.chosen - 1], choice
 
-    def _set_fit(self, space: "_FeatureSpace", result: KernelKMeansResult, row_weight: Any) -> None:
-        model = self.model
+    def _means(
+        self, space: "_FeatureSpace", result: KernelKMeansResult, known: KnownRows, row_weight: Any, choice: Any
+    ) -> KernelMeans:
+        """The result without clusters that own no point."""
         nonempty, labels = np.unique(result.labels, return_inverse=True)
         losses = space.losses(result.labels, len(result.norms))[0]
         own_losses = losses[np.arange(len(labels)), result.labels]
         value = float(space.weight @ own_losses)
-        decrease = (value - float(space.weight @ losses.min(axis=1))) / value if value > 0 else 0.0
-        model.labels_, model.n_clusters_ = labels, len(nonempty)
-        model.structures_ = []
+        structures: list[Structure] = []
         for j, old in enumerate(nonempty):
-            each = KernelPoint(model.kernel)
-            each.kernel_ = model.kernel_
-            model.structures_.append(each.mean_of(space.points, space.weight * (labels == j), result.norms[old]))
-        model._state = LoopState(model.structures_, np.full(len(nonempty), 1.0 / len(nonempty)))
-        model._rule, model._missing, model._loop_variance = Nearest(), False, 0.0
-        model._scores = -own_losses[model._known.first[model._known.group]]
-        model._row_weight = row_weight
-        model.objective_ = value
-        model.history_, model.n_iter_ = result.history, len(result.history) - 1
-        tolerance = max(float(model.tol), 1e-12)
-        model.certificate_ = Certificate(
-            ALTERNATION, decrease, tolerance, decrease <= tolerance, None, None, space.through,
-            note=" ".join(boundary_note(model)), convex=False,
-        )  # fmt: skip
-        model.solver_ = SolverInfo("kernel alternation", space.reason)
-        if not model.certificate_.holds and not deadline.ended():
-            warn_user(
-                f"KMeans stopped after {model.n_iter_} passes (max_iter={model.max_iter}): one more would lower the "
-                f"objective by {100.0 * decrease:.2g} %. Give a larger max_iter.",
-                ConvergenceWarning,
-            )
+            each = KernelPoint(self.model.kernel)
+            each.kernel_ = space.kernel
+            structures.append(each.mean_of(space.points, space.weight * (labels == j), result.norms[old]))
+        return KernelMeans(
+            representation=KernelMatrix(space.kernel, space.points, np.arange(len(labels))),
+            labels=labels,
+            structures=structures,
+            known=known,
+            scores=-own_losses[known.first[known.group]],
+            row_weight=row_weight,
+            value=value,
+            decrease=(value - float(space.weight @ losses.min(axis=1))) / value if value > 0 else 0.0,
+            history=result.history,
+            choice=choice,
+            through=space.through,
+            reason=space.reason,
+        )
 
 
 class _FeatureSpace:
