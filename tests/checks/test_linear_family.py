@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import gramian as gm
 from exact import ExactLeastSquares, rational, root
-from fuzz.families.ridge import excess
+from fuzz.families.ridge import excess, ridge
 
 SHAPES = [(2, 4), (3, 5), (5, 5), (7, 4)]
 GAMMA = np.array([[1.0, -1.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 1.0]])
@@ -217,3 +217,22 @@ def test_a_lasso_stopped_early_neither_fails_nor_is_silent(max_iter):
         X, y = rng.standard_normal((50, 3000)), 100.0 * rng.standard_normal(50)
         model = fit(gm.Lasso(alpha=1e-6, max_iter=max_iter, alphas=50), X, y)
         assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("seed", [701298, 701737, 702344, 702997, 703676])
+def test_rows_that_are_nearly_dependent_are_fitted_or_said(seed):
+    """Draws of fuzz: directions of the rows of the size of rounding were left out, and the fits certified."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gm.ConvergenceWarning)
+        assert ridge(seed).outcome != "wrong"
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_repeated_rows_of_any_weights_are_certified(intercept):
+    """Dependent rows are told from nearly dependent ones, though their residuals are as large."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((4, 12)) * 10.0 ** rng.uniform(-3, 3, 12) + 1e5 * (seed % 2)
+        X, y, w = X[[0, 1, 2, 3, 0, 2]], rng.standard_normal(6), 10.0 ** rng.uniform(-4, 0, 6)
+        model = gm.LinearRegression(fit_intercept=intercept)
+        assert fit(model, X, y, sample_weight=w).certificate_.holds

@@ -149,4 +149,71 @@ def repetition(seed):
     return Verdict("right" if apart <= TOLERANCE else "wrong", f"{apart:.2g} apart: {told(case)}")
 
 
-FAMILIES = {"pair": pair, "zero weight": zero_weight, "repetition": repetition}
+def draw_hard(seed):
+    """A case of `draw`, made harder: weights over orders of magnitude, offsets, repeated rows, few rows, bounds."""
+    loss, penalty, alpha, X, y, weight, intercept = draw(seed)
+    rng = np.random.default_rng((seed, 3))
+    n, d = X.shape
+    if rng.random() < 0.4:
+        kinds = [
+            P.Box(0.2, 0.9),
+            P.Box(-0.9, -0.1, P.L1()),
+            P.Box(np.full(d, -0.2), np.linspace(0.1, 2.0, d)),
+            P.MCP(),
+            P.SCAD(),
+        ]
+        penalty = kinds[rng.integers(len(kinds))]
+    if rng.random() < 0.3:
+        keep = max(3, min(n, d // 2 + 2))
+        X, y, weight = X[:keep], y[:keep], None if weight is None else weight[:keep]
+        n = keep
+    if rng.random() < 0.4:
+        weight = 10.0 ** rng.uniform(-rng.choice([2.0, 4.0, 6.0]), 0.0, n)
+    if rng.random() < 0.3:
+        X = X + rng.choice([1e2, 1e4, 1e6]) * rng.standard_normal(d)
+    if rng.random() < 0.2 and d > 1:
+        X[:, 0] = X[:, -1]
+    if rng.random() < 0.2:
+        twice = rng.integers(0, n, n)
+        X, y, weight = (None if part is None else np.concatenate([part, part[twice]]) for part in (X, y, weight))
+    return loss, penalty, alpha * 10.0 ** rng.uniform(-2, 1), X, y, weight, intercept
+
+
+def hard_pair(seed):
+    """No point that SciPy finds from a certified fit is lower; of a stationary point, none near it."""
+    case = draw_hard(seed)
+    problem = problem_of(*case)
+    try:
+        fit = fit_problem(problem, warn=False)
+    except ValueError as error:  # a concave penalty with the joint hinge
+        return Verdict("refused" if "solver" in str(error) else "wrong", f"{error}: {told(case)}")
+    certificate = fit.certificate
+    if not (np.isfinite(fit.value) and np.isfinite(fit.coef).all()):
+        return Verdict("wrong", f"not finite: {told(case)}")
+    if not certificate.holds:
+        return Verdict("uncertified", told(case))
+    convex = case[0].convex and problem.penalty.convex
+    if (certificate.claim == "global optimum") != convex:
+        return Verdict("wrong", f"{certificate.claim}: {told(case)}")
+    if fit.separated or joint_scale(case[0]):
+        return Verdict("right", told(case))
+    best = lower(fit.problem, fit) if convex else lower_nearby(fit.problem, fit)
+    above = (fit.value - best) / max(abs(best), fit.problem.least_value)
+    if above > TOLERANCE:
+        return Verdict("wrong", f"{above:.2g} above, certified by {certificate}: {fit.solver.name}: {told(case)}")
+    return Verdict("right", told(case))
+
+
+def lower_nearby(problem, fit):
+    """The least objective at short steps along single coefficients and random directions."""
+    start, best = fit.theta.reshape(-1), fit.value
+    rng = np.random.default_rng(0)
+    directions = np.vstack([np.eye(len(start)), rng.standard_normal((20, len(start)))])
+    for size in (1e-4, 1e-6):
+        for direction in np.vstack([directions, -directions]):
+            found = problem.value((start + size * (1.0 + np.abs(start)) * direction).reshape(problem.m, problem.p))
+            best = min(best, float(found)) if np.isfinite(found) else best
+    return best
+
+
+FAMILIES = {"pair": pair, "hard pair": hard_pair, "zero weight": zero_weight, "repetition": repetition}

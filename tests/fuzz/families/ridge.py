@@ -15,7 +15,10 @@ def draw(seed):
     """A small table of any offset and scale, its targets and weights, and a model."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 10)), int(rng.integers(1, 7))
-    X = rng.standard_normal((n, d)) + rng.choice([0.0, 1.0, 1e4, 1e7, 1e10, 1e13, 1e15]) * rng.standard_normal(d)
+    intercept = bool(rng.random() < 0.7)
+    # without an intercept, columns at 1e13 and beyond are dependent to within the rounding of their values
+    offsets = [0.0, 1.0, 1e4, 1e7, 1e10] + [1e13, 1e15] * intercept
+    X = rng.standard_normal((n, d)) + rng.choice(offsets) * rng.standard_normal(d)
     y = X @ rng.standard_normal(d) if rng.random() < 0.3 else rng.standard_normal(n) + rng.choice([0.0, 1e7])
     X = X * 10.0 ** (rng.uniform(-8, 8, d) if rng.random() < 0.5 else np.zeros(d))
     if rng.random() < 0.2:
@@ -25,7 +28,6 @@ def draw(seed):
     w = 10.0 ** (rng.choice([3.0, 6.0]) * rng.uniform(-1, 1, n)) if rng.random() < 0.5 else np.ones(n)
     if rng.random() < 0.3:
         w[1:] *= rng.random(n - 1) < 0.7
-    intercept = bool(rng.random() < 0.7)
     if rng.random() < 0.3:
         return X, y, w, gm.LinearRegression(fit_intercept=intercept)
     alpha = float(rng.choice([1e-14, 1e-8, 1e-4, 1e-2, 1.0, 1e4]))

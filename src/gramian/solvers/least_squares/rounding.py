@@ -16,6 +16,19 @@ from gramian.solvers.certificate import Certificate
 EPS = float(np.finfo(np.float64).eps)
 TARGET_DIGITS = 1e-8  # of a target's distance from zero: variation below it is no unit for errors
 
+CONSTANT = (
+    "Columns taken as constant vary by no more than about the rounding of their values, and the minimum may lie lower "
+    "by {} of the objective: subtract a number near their mean before they are rounded, drop them, or raise alpha."
+)
+INTERCEPT = (
+    "The columns are so far from zero that rounding the intercept raises the objective by {}: subtract a number near "
+    "their mean from each column."
+)
+DEPENDENT = (
+    "Rows differ by about the rounding of their values alone, and were taken as linearly dependent: the minimum may "
+    "lie lower by {} of the objective. Bring the columns to similar scales about zero."
+)
+
 
 def neglected_share(squares: Floats, l1: Floats, l2: Floats, total: float) -> float:
     """A bound on what the columns left out could lower the objective by, relative to `total`.
@@ -43,22 +56,14 @@ def intercept_share(mean: Any, coef: Floats, weight: float, total: Floats) -> fl
     return float(np.max(shares, initial=0.0))
 
 
-def with_rounding(certificate: Certificate, neglected: float, intercept: float) -> Certificate:
-    """The certificate, which does not hold where a share of the objective beyond its tolerance was left to rounding."""
-    notes = [certificate.note] if certificate.note else []
-    if not neglected <= certificate.tolerance:
-        notes.append(
-            "Columns taken as constant vary by no more than about the rounding of their values, and the minimum may "
-            f"lie lower by {_percent(neglected)} of the objective: subtract a number near their mean before they are "
-            "rounded, drop them, or raise alpha."
-        )
-    if not intercept <= certificate.tolerance:
-        notes.append(
-            "The columns are so far from zero that rounding the intercept raises the objective by "
-            f"{_percent(intercept)}: subtract a number near their mean from each column."
-        )
-    certain = neglected <= certificate.tolerance and intercept <= certificate.tolerance
-    return certificate if certain else replace(certificate, holds=False, note=" ".join(notes))
+def with_rounding(certificate: Certificate, neglected: float, intercept: float, dependent: float = 0.0) -> Certificate:
+    """The certificate, which does not hold where a share of the objective beyond its tolerance was left to rounding.
+
+    The shares are those of columns taken as constant, of the intercept, and of rows taken as linearly dependent.
+    """
+    shares = {CONSTANT: neglected, INTERCEPT: intercept, DEPENDENT: dependent}
+    lost = [text.format(_percent(share)) for text, share in shares.items() if not share <= certificate.tolerance]
+    return replace(certificate, holds=False, note=" ".join([certificate.note, *lost]).strip()) if lost else certificate
 
 
 def _percent(share: float) -> str:

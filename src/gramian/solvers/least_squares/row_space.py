@@ -6,6 +6,7 @@ vectors of the rows. Both are certified in the columns given, about their means.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gramian.solvers.least_squares.rounding import intercept_share, neglected_sh
 
 MOST_COVARIANCE_CELLS = 20_000_000  # numbers of a covariance factor worth keeping
 MOST_PRIMAL_COLUMNS = 1000  # up to which a badly scaled problem is solved again for all columns
+ROUNDING = 16.0 * float(np.finfo(np.longdouble).eps)  # singular value, relative to the largest, of dependent rows
 MOST_EXPONENT = 400  # binary, of numbers whose products and sums of squares are far from the ends of float64
 FAR = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 
@@ -295,15 +297,15 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
         real = s > max(d, rows.n) * max(EPS, rows.precision) * s[0] if s.size and s[0] > 0 else s > np.inf
         rank = int(real.sum())
         coef = np.ldexp(Q @ (U[:, real] @ ((Vt[real] @ (y * root)) / s[real, None])), -top)
+        certified = partial(_with_null_space, gradient, bool(real.all()), mean if intercept else None)
         _, value, rounding = gradient.at(coef)
-        if value > max(TOLERANCE, rounding) and d <= MOST_PRIMAL_COLUMNS:
+        if value > TOLERANCE and d <= MOST_PRIMAL_COLUMNS:
             again = solve(rows, intercept=intercept)
             _, other, rounding = gradient.at(again.coef)
             if other < value:
                 tolerance = max(TOLERANCE, rounding)
                 certificate = replace(again.certificate, value=other, tolerance=tolerance, holds=other <= tolerance)
-                certificate = gradient.certified(certificate, again.coef, mean if intercept else None)
-                return replace(again, certificate=certificate)
+                return replace(again, certificate=certified(certificate, again.coef))
         residual, total = gradient.residual(coef), gradient.residual(np.zeros((d, t)))
     condition = float(s[0] / s[rank - 1]) if rank else 1.0
     tolerance = max(TOLERANCE, rounding)
@@ -329,8 +331,38 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
         mean=mean,
         weight=float(w.sum()),
         df=float(rank + intercept),
-        certificate=gradient.certified(certificate, coef, mean if intercept else None),
+        certificate=certified(certificate, coef),
         solver=SolverInfo(
             "SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"
         ),
     )
+
+
+def _with_null_space(
+    gradient: _Gradient, full: bool, mean: Floats | None, certificate: Certificate, coef: Floats
+) -> Certificate:
+    """The certificate of a minimum-norm solution, whose residual is zero, or orthogonal to rows that are dependent.
+
+    Directions of the rows with singular values of the size of rounding were left out. With columns of one scale, in
+    extended precision, they are told from exact linear dependences; where they are none, the residual could be smaller.
+    """
+    certificate = gradient.certified(certificate, coef, mean)
+    weight, r = gradient.design.weight, gradient.y - gradient.design.times(np.ldexp(coef, -gradient.y_exponent))
+    total = weight @ gradient.y**2
+    share = float(np.max(weight @ r**2 / np.where(total > 0, total, 1.0), initial=0.0))
+    if full or share <= certificate.tolerance:
+        return certificate
+    root = np.sqrt(weight.astype(np.longdouble))[:, None]
+    rows = np.ldexp(gradient.design.X, -gradient.x).astype(np.longdouble) * root
+    s, Vt = np.linalg.svd(np.linalg.qr(rows.T.astype(np.float64))[1])[1:]
+    kept = s > max(rows.shape) * EPS * s[0]
+    U, null = Vt.T[:, kept], Vt.T[:, ~kept].astype(np.longdouble)
+    n_free = int((root > 0).sum()) - (mean is not None)  # rank that independent rows would have
+    if mean is not None:  # centred rows are dependent by √w
+        unit = root[:, 0] / np.sqrt((root * root).sum())
+        rows, null = rows - np.outer(unit, unit @ rows), null - np.outer(unit, unit @ null)
+    for _ in range(2):
+        null = null - U @ ((U.T @ (rows @ (rows.T @ null))) / s[kept, None] ** 2)
+    size = np.linalg.norm((rows.T @ null).astype(np.float64), axis=0).max(initial=0.0)
+    dependent = int(kept.sum()) < n_free and size <= ROUNDING * s[0]
+    return certificate if dependent else with_rounding(certificate, 0.0, 0.0, share)
