@@ -1,6 +1,6 @@
 """Types of arrays, of what users give, and of what libraries without types return."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -31,7 +31,7 @@ class Splitter(Protocol):
         """How many folds there are."""
 
 
-CV: TypeAlias = int | str | Splitter  # cv=
+CV: TypeAlias = int | str | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]  # cv=: folds, "loo", pairs of indices
 
 
 class Points(Protocol):

@@ -4,7 +4,7 @@ from gramian._core.types import Label, Values, Weights
 from gramian.metrics.definition import define_metric
 from gramian.metrics.probabilities import probable
 from gramian.metrics.statistics.ranks import PrBand, PrCurve, Ranking, RocBand, RocCurve
-from gramian.metrics.statistics.reliability import Calibration, calibrated
+from gramian.metrics.statistics.reliability import CalibrationCurve, calibrated
 
 
 def ranked_probabilities(
@@ -76,7 +76,7 @@ def pr_curve(ranking: Ranking, *, interval: float | None = None) -> PrCurve | Pr
 @define_metric(ranked_probabilities, needs="probabilities", greater_is_better=None)
 def calibration(
     ranking: Ranking, *, bins: int = 10, strategy: str = "uniform", interval: float | None = None
-) -> Calibration:
+) -> CalibrationCurve:
     """How often the positive class occurs among rows that were given about the same probability of it.
 
     Parameters

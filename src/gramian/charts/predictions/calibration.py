@@ -13,7 +13,7 @@ from gramian.charts.marks.unit_square import UnitSquare
 from gramian.charts.predictions.predictions import ClassPredictions, predicts_probabilities
 from gramian.charts.theme import LEFT, SIDE, Theme, rows, title
 from gramian.metrics.statistics.ranks import Ranking
-from gramian.metrics.statistics.reliability import Calibration, calibrated
+from gramian.metrics.statistics.reliability import CalibrationCurve, calibrated
 
 BINS = 10
 HISTOGRAM_BINS = 25
@@ -51,7 +51,7 @@ def draw(predictions: ClassPredictions, theme: Theme) -> Chart:
     return whole.properties(title=title(_finding(calibration, outside), facts, notes))
 
 
-def _curve(square: UnitSquare, calibration: Calibration, outside: Any, theme: Theme) -> Chart:
+def _curve(square: UnitSquare, calibration: CalibrationCurve, outside: Any, theme: Theme) -> Chart:
     ends = np.array([0.0, 1.0])
     records = [
         {"x": float(x), "y": float(y), "low": float(low), "high": float(high), "count": float(n), "off": bool(off)}
@@ -103,7 +103,7 @@ def _histogram(p: Any, weight: Floats, axis: str, theme: Theme) -> Chart:
     )
 
 
-def _finding(calibration: Calibration, outside: Any) -> str:
+def _finding(calibration: CalibrationCurve, outside: Any) -> str:
     points = number(100.0 * calibration.error, 2)
     if not outside.any():
         return f"Calibrated within sampling error: off by {points} percentage points on average"

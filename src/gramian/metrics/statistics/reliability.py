@@ -14,7 +14,7 @@ from gramian.metrics.statistics.ranks import Ranking
 STRATEGIES = ("uniform", "quantile")
 
 
-class Calibration(NamedTuple):
+class CalibrationCurve(NamedTuple):
     """Of each bin of probabilities that has rows: what was predicted, what was observed, and its bounds."""
 
     predicted: Floats
@@ -31,7 +31,7 @@ class Calibration(NamedTuple):
 
 def calibrated(
     ranking: Ranking, *, bins: int = 10, strategy: str = "uniform", interval: float | None = None
-) -> Calibration:
+) -> CalibrationCurve:
     """The calibration of a ranking by probabilities."""
     ranking._refuse_nothing()
     if not is_integer(bins) or bins < 1:
@@ -48,4 +48,4 @@ def calibrated(
     hits, count = totals(place, ranking.hits, number)[used], count[used]
     predicted = totals(place, weight * ranking.scores, number)[used] / count
     low, high = wilson(hits, count, 0.95 if interval is None else interval)
-    return Calibration(predicted, share(hits, count), count, low, high)
+    return CalibrationCurve(predicted, share(hits, count), count, low, high)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gramian._core.types import CV, Estimator
+
 # Attributes that hold a choice though no parameter has their name.
 CHOSEN = (
     "C_",
@@ -22,7 +24,7 @@ CHOSEN = (
 NO_CHOICE = ("class_weight_", "max_features_", "n_features_in_", "solver_")  # follow from the data, or are a way
 
 
-def set_inner(model: Any, inner: Any) -> dict[str, Any]:
+def set_inner(model: Estimator, inner: CV | None) -> dict[str, object]:
     """Set every parameter `cv` of a model and its parts; what they were.
 
     >>> from sklearn.linear_model import LassoCV
@@ -39,7 +41,7 @@ def set_inner(model: Any, inner: Any) -> dict[str, Any]:
     return before
 
 
-def choices_of(model: Any, path: str = "") -> dict[str, Any]:
+def choices_of(model: Estimator, path: str = "") -> dict[str, object]:
     """Every choice that a fitted model and its parts made: `alpha_`, `best_params_`, `support_`, `n_neighbors_`, …
 
     An attribute `name_` is a choice if there is a parameter `name` with another value, or if it is one of the usual
@@ -50,7 +52,7 @@ def choices_of(model: Any, path: str = "") -> dict[str, Any]:
     >>> choices_of(model)
     {'alpha_': 0.1}
     """
-    found: dict[str, Any] = {}
+    choices: dict[str, object] = {}
     parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     for name, value in vars(model).items():
         if not name.endswith("_") or name.startswith("_") or name in NO_CHOICE or hasattr(value, "fit"):
@@ -63,17 +65,17 @@ def choices_of(model: Any, path: str = "") -> dict[str, Any]:
             simple = isinstance(value, Number | str | np.generic) or hasattr(value, "get_params")
             chosen = name[:-1] in parameters and simple and not _same(given, value)
         if chosen:
-            found[path + name] = value
+            choices[path + name] = value
     if hasattr(model, "get_support"):
-        found[path + "support_"] = np.asarray(model.get_support())
+        choices[path + "support_"] = np.asarray(model.get_support())
     for name, part in _parts(model):
-        found.update(choices_of(part, f"{path}{name}__"))
-    return found
+        choices.update(choices_of(part, f"{path}{name}__"))
+    return choices
 
 
-def _parts(model: Any) -> Iterator[tuple[str, Any]]:
+def _parts(model: Estimator) -> Iterator[tuple[str, Estimator]]:
     """Fitted estimators inside a fitted one."""
-    named: list[Any] = [*getattr(model, "steps", []), *getattr(model, "transformers_", [])]
+    named: list[tuple[Any, ...]] = [*getattr(model, "steps", []), *getattr(model, "transformers_", [])]
     named += [*getattr(model, "transformer_list", []), *dict(getattr(model, "named_estimators_", {})).items()]
     for name, part, *_ in named:
         if hasattr(part, "fit"):
@@ -90,7 +92,7 @@ def _same(given: Any, value: Any) -> bool:
         return False
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A choice in few letters."""
     if isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 1:
         value = np.flatnonzero(value)

@@ -1,14 +1,15 @@
 """Which of two models is better, on the same folds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betainc
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
-from gramian._core.types import Array, Floats
+from gramian._core.types import CV, Array, Estimator, Floats, RandomState, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.metrics.registry import METRICS
 from gramian.selection.evaluation.nested import Evaluation, Score, evaluate, ratio_of
@@ -94,17 +95,17 @@ class Comparison(Drawn):
 
 
 def compare(
-    model_a: Any,
-    model_b: Any,
-    X: Any,
-    y: Any = None,
+    model_a: Estimator,
+    model_b: Estimator,
+    X: Table,
+    y: Values | None = None,
     *,
-    sample_weight: Any = None,
-    outer: Any = 5,
-    inner: Any = 5,
-    metric: Any = None,
+    sample_weight: Weights = None,
+    outer: CV = 5,
+    inner: CV | None = 5,
+    metric: str | Callable[..., float] | None = None,
     interval: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Comparison:
     """Compare two models by nested cross-validation on the same folds.
 

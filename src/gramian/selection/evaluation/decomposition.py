@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Estimator, Floats, Matrix, RandomState, Table, Values, Weights
+from gramian._core.validation import is_number
 from gramian.selection.evaluation.noise import noise_rate, noise_variance
 from gramian.selection.evaluation.sample import check_model, read
 from gramian.selection.evaluation.training_sets import PARTS, Predictions
@@ -20,7 +20,7 @@ ROUNDING = 1e-12  # share of the total below which a part is shown as 0
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class RowDecomposition:
     """The decomposition row by row: `loss` = `bias` + `variance` + `noise`, and their means are the totals.
 
     Single rows are rough: where the noise is known only on average, their bias may be below 0.
@@ -63,7 +63,7 @@ class BiasVariance(Drawn):
         Training sets, and rows in each (on average).
     noise_source : str
         Where the noise is known from.
-    points : Points
+    points : RowDecomposition
     notes : list of str
         What had to be changed for the parts to add up.
     """
@@ -78,7 +78,7 @@ class BiasVariance(Drawn):
     repeats: int
     rows: int
     noise_source: str
-    points: Points
+    points: RowDecomposition
     noise_rate: float | None = None
     variance_unbiased: float | None = None
     variance_biased: float | None = None
@@ -100,17 +100,17 @@ class BiasVariance(Drawn):
 
 
 def bias_variance(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Estimator,
+    X: Table,
+    y: Values | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: Weights = None,
     loss: str = "auto",
-    sets: str | Callable[[np.random.Generator], Any] = "disjoint",
+    sets: str | Callable[[np.random.Generator], tuple[Table, Values]] = "disjoint",
     repeats: int = 100,
-    noise: Any = "auto",
-    truth: Callable[[Any], Any] | None = None,
-    random_state: Any = 0,
+    noise: float | str = "auto",
+    truth: Callable[[Matrix], Array] | None = None,
+    random_state: RandomState = 0,
 ) -> BiasVariance:
     """Split the expected loss of a model into bias, variance and noise.
 
@@ -196,15 +196,15 @@ def bias_variance(
     return (_zero_one if classifier else _squared)(predictions, amount, truth)
 
 
-def _amount(noise: Any) -> float | None:
+def _amount(noise: float | str) -> float | None:
     if isinstance(noise, str) and noise == "auto":
         return None
-    if isinstance(noise, bool) or not isinstance(noise, Real) or not 0.0 <= float(noise) < np.inf:
+    if not is_number(noise) or not 0.0 <= float(noise) < np.inf:
         raise ValueError(f'noise is {noise!r}; it must be "auto" or a number of at least 0.')
     return float(noise)
 
 
-def _squared(found: Predictions, amount: float | None, truth: Callable[[Any], Any] | None) -> BiasVariance:
+def _squared(found: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
     sample = found.sample
     y = np.asarray(sample.y, dtype=np.float64).reshape(sample.n, -1)
     values = found.values.reshape(*found.there.shape, -1)
@@ -236,7 +236,7 @@ def _squared(found: Predictions, amount: float | None, truth: Callable[[Any], An
     return _finished(found, parts, left - value, prediction, "squared", source, notes=notes)
 
 
-def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Any], Any] | None) -> BiasVariance:
+def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
     sample = found.sample
     classes, w = sample.classes, sample.weight
     assert classes is not None
@@ -287,7 +287,7 @@ def _finished(
     sample = found.sample
     variance, noise = (float(np.average(parts[name], weights=sample.weight)) for name in ("variance", "noise"))
     every = np.arange(sample.n)
-    points = Points(
+    points = RowDecomposition(
         sample.spread(prediction, every),
         sample.spread(parts["bias"] + parts["variance"] + parts["noise"], every),
         *(sample.spread(parts[name], every) for name in parts),

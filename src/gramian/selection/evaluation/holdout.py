@@ -9,11 +9,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.random import seed_from
-from gramian._core.types import Array
+from gramian._core.types import Array, Estimator, RandomState, Table, Values, Weights
 from gramian.selection.evaluation.leaks import leaked_rows
 from gramian.selection.evaluation.nested import Pooled
 from gramian.selection.evaluation.sample import Sample, check_model, read
-from gramian.selection.evaluation.scoring import check_level, scorers
+from gramian.selection.evaluation.scoring import Metrics, check_level, scorers
 from gramian.selection.evaluation.trials import predicted
 
 FEW_VALUES = 20  # a target with at most so many different values is cut with equal shares of each
@@ -103,14 +103,14 @@ class HoldOut:
 
     def __init__(
         self,
-        X: Any,
-        y: Any = None,
+        X: Table,
+        y: Values | None = None,
         *,
-        sample_weight: Any = None,
+        sample_weight: Weights = None,
         share: float = 0.2,
-        stratify: Any = "auto",
+        stratify: bool | str = "auto",
         shuffle: bool = True,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         if isinstance(share, bool) or not isinstance(share, float | np.floating) or not 0.0 < share < 1.0:
             raise ValueError(f"share is {share!r}; it must be a number between 0 and 1, such as 0.2.")
@@ -127,7 +127,7 @@ class HoldOut:
         self.opened: Opening | None = None
 
     @staticmethod
-    def _cut(sample: Sample, count: int, stratify: Any, shuffle: bool, seed: int) -> tuple[Array, Array]:
+    def _cut(sample: Sample, count: int, stratify: bool | str, shuffle: bool, seed: int) -> tuple[Array, Array]:
         n, rows = sample.n, np.arange(sample.n)
         if not shuffle:
             return rows[: n - count], rows[n - count :]
@@ -153,7 +153,7 @@ class HoldOut:
         """Which of the rows given are for training."""
         return self._training.kept
 
-    def open(self, model: Any, *, metrics: Any = None, interval: float = 0.95) -> Opening:
+    def open(self, model: Estimator, *, metrics: Metrics = None, interval: float = 0.95) -> Opening:
         """Judge a fitted model on the rows held out. Once.
 
         Parameters
@@ -208,7 +208,7 @@ class HoldOut:
     def __copy__(self) -> "HoldOut":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "HoldOut":
+    def __deepcopy__(self, memo: object) -> "HoldOut":
         return self
 
     def __repr__(self) -> str:

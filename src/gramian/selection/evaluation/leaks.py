@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.fitted.training_rows import TrainingRows, row_hashes
+from gramian._core.types import Estimator
 from gramian.selection.evaluation.sample import Sample
 
 KEPT_TABLES = ("_fit_X", "X_train_", "support_vectors_")  # where scikit-learn's models keep rows of their own
@@ -13,7 +14,7 @@ INSIDE = ("estimator_", "best_estimator_", "regressor_", "classifier_")
 DISTINCT = 0.95  # share of the targets that must differ for equal ones to say something
 
 
-def leaked_rows(model: Any, training: Sample, test: Sample) -> tuple[int, int]:
+def leaked_rows(model: Estimator, training: Sample, test: Sample) -> tuple[int, int]:
     """(rows held out that the model was fitted to, rows that it remembers), of the part that shows most.
 
     Models of this package remember hashes of 256 rows; of other ones only those are seen that keep rows themselves
@@ -24,7 +25,7 @@ def leaked_rows(model: Any, training: Sample, test: Sample) -> tuple[int, int]:
     return max(shown, default=(0, 0))
 
 
-def _parts(model: Any, training: Sample, test: Sample) -> Iterator[tuple[Any, Any, Any]]:
+def _parts(model: Estimator, training: Sample, test: Sample) -> Iterator[tuple[Any, Any, Any]]:
     """Fitted parts, and the rows as each of them sees them."""
     waiting = [(model, training.native(), test.native())]
     while waiting:

@@ -1,7 +1,7 @@
 """Learning and validation curves: training and validation scores over the rows, or over a parameter."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
 from gramian._core.text import aligned
-from gramian._core.types import Array, Floats, Ints
+from gramian._core.types import CV, Array, Estimator, Floats, Ints, RandomState, Table, Values, Weights
 from gramian._core.validation import flag
 from gramian.selection.evaluation.choices import text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
@@ -97,17 +97,17 @@ class Curves(Drawn):
 
 
 def curves(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Estimator,
+    X: Table,
+    y: Values | None = None,
     *,
     over: str = "rows",
-    values: Any = None,
-    cv: Any = 5,
-    metric: Any = None,
-    sample_weight: Any = None,
+    values: Sequence[Any] | None = None,
+    cv: CV = 5,
+    metric: str | Callable[..., float] | None = None,
+    sample_weight: Weights = None,
     shuffle: bool = True,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Curves:
     """Training and validation scores over the number of training rows, or over the values of a parameter.
 
@@ -159,13 +159,7 @@ def curves(
     classifier = check_model(model)
     flag("shuffle", shuffle)
     seed = seed_from(random_state, default=None)
-    if over != "rows":
-        _check_parameter(model, over)
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            raise ValueError(f"values is {values!r}; give a list of values of {over!r} to try.")
-        values = list(values)
-        if not values:
-            raise ValueError(f"values is empty; give at least one value of {over!r} to try.")
+    tried = [] if over == "rows" else _values_of(model, over, values)
     sample = read(X, y, sample_weight, classifier=classifier)
     measure = scorer(metric or ("error_rate" if classifier else "mse"), sample)
     pairs = splits(cv, sample, seed, "cv")
@@ -174,28 +168,36 @@ def curves(
             generator = np.random.default_rng(seed)
             pairs = [(_shuffled(train, sample, generator), test) for train, test in pairs]
         sizes = _sizes(values, min(len(train) for train, _ in pairs))
-        tries: list[tuple[Any, int | None, str]] = [(model, int(size), f"{size} rows") for size in sizes]
+        tries: list[tuple[Estimator, int | None, str]] = [(model, int(size), f"{size} rows") for size in sizes]
         shown: Array = sizes
     else:
         tries = [
-            (clone(model).set_params(**{over: clone(value, safe=False)}), None, f"{over}={value!r}") for value in values
+            (clone(model).set_params(**{over: clone(value, safe=False)}), None, f"{over}={value!r}") for value in tried
         ]
-        shown = _column(values)
+        shown = _column(tried)
     table = np.array([_fold(tries, sample, pair, number, measure, seed) for number, pair in enumerate(pairs)])
     train, validation = (_curve(part) for part in table.transpose(2, 1, 0))
     return Curves(type(model).__name__, over, shown, train, validation, measure.name, measure.greater_is_better)
 
 
-def _check_parameter(model: Any, over: Any) -> None:
-    known = model.get_params()
-    if over not in known:
-        near = difflib.get_close_matches(str(over), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(map(repr, list(known)[:10]))}."
+def _values_of(model: Estimator, over: str, values: object) -> list[Any]:
+    """The values of a parameter of the model to try."""
+    parameters = model.get_params()
+    if over not in parameters:
+        similar = difflib.get_close_matches(str(over), parameters, n=1)
+        names = ", ".join(map(repr, list(parameters)[:10]))
+        hint = f"did you mean {similar[0]!r}?" if similar else f"it has {names}."
         raise ValueError(f'over is {over!r}, which is neither "rows" nor a parameter of {type(model).__name__}; {hint}')
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"values is {values!r}; give a list of values of {over!r} to try.")
+    tried = list(values)
+    if not tried:
+        raise ValueError(f"values is empty; give at least one value of {over!r} to try.")
+    return tried
 
 
 def _fold(
-    tries: list[tuple[Any, int | None, str]],
+    tries: list[tuple[Estimator, int | None, str]],
     sample: Sample,
     pair: tuple[Ints, Ints],
     number: int,

@@ -1,7 +1,7 @@
 """How good a model is, choices included: nested cross-validation in one call."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -9,10 +9,10 @@ from sklearn.base import clone
 from gramian._core.fitted.charted import Drawn
 from gramian._core.random import seed_from
 from gramian._core.text import aligned
-from gramian._core.types import Array, Floats
+from gramian._core.types import CV, Array, Estimator, Floats, RandomState, Table, Values, Weights
 from gramian.selection.evaluation.choices import choices_of, set_inner, text_of
 from gramian.selection.evaluation.sample import Sample, check_model, read
-from gramian.selection.evaluation.scoring import Scorer, check_level, fold_mean, scorers
+from gramian.selection.evaluation.scoring import Metrics, Scorer, check_level, fold_mean, scorers
 from gramian.selection.evaluation.trials import Pairs, fitted, predicted, splits
 
 MOST_SHOWN = 10  # folds whose choices are printed
@@ -81,12 +81,12 @@ class Evaluation(Drawn):
     own_charts: ClassVar[tuple[str, ...]] = ("evaluation",)
     model: str
     scores: dict[str, Score]
-    choices: list[dict[str, Any]]
+    choices: list[dict[str, object]]
     predictions: Array | None
     probabilities: Floats | None
     classes: Array | None
     splits: Pairs
-    models: list[Any] | None
+    models: list[Estimator] | None
     interval: float
     notes: list[str] = field(default_factory=list)
 
@@ -112,17 +112,17 @@ class Evaluation(Drawn):
 
 
 def evaluate(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: Estimator,
+    X: Table,
+    y: Values | None = None,
     *,
-    sample_weight: Any = None,
-    outer: Any = 5,
-    inner: Any = 5,
-    metrics: Any = None,
+    sample_weight: Weights = None,
+    outer: CV = 5,
+    inner: CV | None = 5,
+    metrics: Metrics = None,
     interval: float = 0.95,
     keep_models: bool = False,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Evaluation:
     """Estimate how well a model predicts rows it has not seen, the choice of its hyper-parameters included.
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Floats, Ints, Matrix
 from gramian._core.weights import weights_or_ones
 from gramian.selection.evaluation.sample import Sample
 
@@ -17,14 +17,14 @@ CHUNK = 2**22
 SAME_SIDE = 1e-6  # relative size below which neighbours span no direction
 
 
-class Noise(NamedTuple):
+class NoiseEstimate(NamedTuple):
     """An amount of noise and where it comes from."""
 
     value: float
     source: str
 
 
-def noise_variance(sample: Sample) -> Noise:
+def noise_variance(sample: Sample) -> NoiseEstimate:
     """Variance of the noise σ² in y = f(x) + ε, for an f of which nothing is known but that it is smooth.
 
     From rows with equal features where there are enough, or no others: their variance within groups, which has no
@@ -46,19 +46,19 @@ def noise_variance(sample: Sample) -> Noise:
         free = n - len(sizes)
         if free >= REPEATED or free == n - 1 > 0:
             means = np.stack([np.bincount(groups, column) / sizes for column in y.T], axis=1)
-            return Noise(
+            return NoiseEstimate(
                 float(((y - means[groups]) ** 2).mean(axis=1).sum() / free),
                 f"rows with equal features ({free} degrees of freedom)",
             )
         near = 2 * (d + 1)
         if near < n:
-            return Noise(_local_lines(X, y, w, near), f"lines through the {near} nearest rows")
+            return NoiseEstimate(_local_lines(X, y, w, near), f"lines through the {near} nearest rows")
     twin = _neighbours(X, np.arange(n), 1)[:, 0]
     value = 0.5 * np.average(((y - y[twin]) ** 2).mean(axis=1), weights=w)
-    return Noise(float(value), "differences to the nearest row, slope included")
+    return NoiseEstimate(float(value), "differences to the nearest row, slope included")
 
 
-def noise_rate(sample: Sample) -> Noise:
+def noise_rate(sample: Sample) -> NoiseEstimate:
     """The smallest possible error rate L, from the share of rows R whose nearest row has another class.
 
     Cover and Hart's bound for many rows and k classes, R ≤ L (2 − L k/(k − 1)), solved for L: the rate is at least
@@ -69,7 +69,9 @@ def noise_rate(sample: Sample) -> Noise:
     R = float(np.average(sample.y != sample.y[twin], weights=sample.weight))
     k = max(len(sample.classes), 2)
     top = (k - 1) / k
-    return Noise(float(top * (1.0 - np.sqrt(max(1.0 - R / top, 0.0)))), f"nearest rows, {R:.3g} of which disagree")
+    return NoiseEstimate(
+        float(top * (1.0 - np.sqrt(max(1.0 - R / top, 0.0)))), f"nearest rows, {R:.3g} of which disagree"
+    )
 
 
 def _numbers(sample: Sample) -> Any:
@@ -96,7 +98,7 @@ def _numbers(sample: Sample) -> Any:
     return X / np.where(deviation > 1e-12, deviation, 1.0)
 
 
-def _neighbours(X: Any, centres: Ints, count: int) -> Ints:
+def _neighbours(X: Matrix, centres: Ints, count: int) -> Ints:
     """The nearest other rows of some rows."""
     search = NearestNeighbors(n_neighbors=count + 1).fit(X)
     found = search.kneighbors(X[centres], return_distance=False)

@@ -1,15 +1,13 @@
 """Scores that rank rows: comparable from one row to another, for every class."""
 
-from typing import Any
-
 import numpy as np
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Estimator, Floats, Matrix
 
 LOWEST = -1e300  # the score of a class that the model has not seen
 
 
-def ranking_scores(model: Any, X: Any, classes: Array) -> Floats:
+def ranking_scores(model: Estimator, X: Matrix, classes: Array) -> Floats:
     """Scores of rows by a fitted classifier: (n,) for the second of two classes, (n, k) for more.
 
     Of two classes the decision function, or else the probability. Of more the probabilities, since a row's decision
@@ -59,7 +57,7 @@ def _margins(values: Floats) -> Floats:
     return np.where(values == largest, values - second, values - largest)
 
 
-def _refuse_pairs(model: Any, scores: Floats, k: int, name: str) -> None:
+def _refuse_pairs(model: Estimator, scores: Floats, k: int, name: str) -> None:
     """Raise if the columns are of pairs of classes, not of classes."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     pairs = getattr(last, "decision_function_shape", None) == "ovo" and k > 2

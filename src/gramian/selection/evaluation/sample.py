@@ -1,7 +1,6 @@
 """The rows that whole estimators are tried on, from whatever holds them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -9,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils import column_or_1d
 
-from gramian._core.types import Array, Floats, Ints
+from gramian._core.types import Array, Estimator, Floats, Ints, Matrix, Table, Values, Weights
 from gramian.rows import Rows, scan
 from gramian.statistics import Moments, Triangle
 
@@ -31,7 +30,7 @@ class Sample:
         The classes in order, for a classifier.
     """
 
-    X: Any
+    X: Matrix
     y: Array
     weight: Floats | None
     kept: Ints
@@ -42,11 +41,11 @@ class Sample:
     def n(self) -> int:
         return len(self.kept)
 
-    def native(self) -> Any:
+    def native(self) -> Matrix:
         """X as it was given."""
         return self.X.to_native() if isinstance(self.X, nw.DataFrame) else self.X
 
-    def rows(self, index: Ints, columns: Ints | None = None) -> Any:
+    def rows(self, index: Ints, columns: Ints | None = None) -> Matrix:
         """Some rows of X; of a matrix of pairs some of its columns too, by their places among the rows given."""
         part = take(self.X, index)
         if columns is not None:
@@ -77,19 +76,19 @@ class Sample:
         return found
 
 
-def take(X: Any, index: Ints) -> Any:
+def take(X: Matrix, index: Ints) -> Matrix:
     """Some rows of an array, CSR matrix, frame or list."""
     return [X[i] for i in index] if isinstance(X, list) else X[index]
 
 
-def check_model(model: Any, name: str = "model") -> bool:
+def check_model(model: Estimator, name: str = "model") -> bool:
     """Raise unless it is an estimator that predicts; whether it is a classifier."""
     if isinstance(model, type) or not all(hasattr(model, part) for part in ("fit", "predict", "get_params")):
         raise TypeError(f"{name} is {model!r}; it must be an estimator: an object with fit, predict and get_params.")
     return bool(is_classifier(model))
 
 
-def read(X: Any, y: Any, sample_weight: Any, *, classifier: bool | None) -> Sample:
+def read(X: Table, y: Values | None, sample_weight: Weights, *, classifier: bool | None) -> Sample:
     """The rows that count, from arrays, frames, sparse matrices, lists of objects, or `Rows` with their target.
 
     The target must be numbers, or for a classifier labels of two classes or more; for None, either.
@@ -134,7 +133,7 @@ def read(X: Any, y: Any, sample_weight: Any, *, classifier: bool | None) -> Samp
     return Sample(table, target, weight, kept, n, classes)
 
 
-def _table(X: Any) -> Any:
+def _table(X: Matrix) -> Matrix:
     frame = nw.from_native(X, pass_through=True, eager_only=False)
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
@@ -154,7 +153,7 @@ def _table(X: Any) -> Any:
     return array
 
 
-def _target(y: Any, n: int, classifier: bool | None) -> Array:
+def _target(y: Values | None, n: int, classifier: bool | None) -> Array:
     native = nw.from_native(y, pass_through=True, allow_series=True)
     values = np.asarray(native.to_numpy() if isinstance(native, nw.Series | nw.DataFrame) else y)
     if classifier:

@@ -1,19 +1,20 @@
 """The metrics that trials are judged by, and what they say over folds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from gramian._core.types import Array, Floats
+from gramian._core.types import Array, Estimator, Floats
 from gramian.metrics.definition import Metric
 from gramian.metrics.registry import metric
 from gramian.selection.evaluation.sample import Sample
 
 ALIASES = {"error_rate": "zero_one"}
+Metrics: TypeAlias = str | Metric | Callable[..., Any] | Sequence[object] | Mapping[str, object] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Scorer:
     def __call__(self, y: Array, prediction: Array, weight: Floats | None, classes: Array | None) -> float:
         if len(y) == 1 and not self.is_row_mean:
             raise ValueError(f"{self.name} is not defined for one row: it is not a mean over rows.")
-        return float(self.function(y, prediction, **self._more(prediction, weight, classes)))
+        return float(self.function(y, prediction, **self._options(prediction, weight, classes)))
 
     def interval(
         self, y: Array, prediction: Array, weight: Floats | None, classes: Array | None, level: float
@@ -52,60 +53,60 @@ class Scorer:
         """(value, low, high) by the metric's own interval; NaN for the ends where it has none."""
         if "interval" not in signature(self.function).parameters:
             return self(y, prediction, weight, classes), np.nan, np.nan
-        value, low, high = self.function(y, prediction, interval=level, **self._more(prediction, weight, classes))
+        value, low, high = self.function(y, prediction, interval=level, **self._options(prediction, weight, classes))
         return float(value), float(low), float(high)
 
-    def _more(self, prediction: Array, weight: Floats | None, classes: Array | None) -> dict[str, Any]:
-        known = signature(self.function).parameters
-        more: dict[str, Any] = {}
+    def _options(self, prediction: Array, weight: Floats | None, classes: Array | None) -> dict[str, object]:
+        accepted = signature(self.function).parameters
+        options: dict[str, object] = {}
         if weight is not None:
-            if "sample_weight" not in known:
+            if "sample_weight" not in accepted:
                 raise ValueError(f"The metric {self.name} takes no sample_weight, so weights cannot count in it.")
-            more["sample_weight"] = weight
+            options["sample_weight"] = weight
         # Parts of the rows may miss a class: which there are is said, except where only those seen should be averaged.
-        if classes is not None and "labels" in known and (self.needs != "labels" or len(classes) == 2):
-            more["labels"] = classes
-        return more
+        if classes is not None and "labels" in accepted and (self.needs != "labels" or len(classes) == 2):
+            options["labels"] = classes
+        return options
 
 
-def scorers(given: Any, model: Any, sample: Sample) -> list[Scorer]:
+def scorers(metrics: Metrics, model: Estimator, sample: Sample) -> list[Scorer]:
     """Metrics from names, functions, a list or dict of these, or None for those of the task."""
-    if given is None:
+    if metrics is None:
         return [scorer(name, sample) for name in _usual(model, sample)]
-    if isinstance(given, Mapping):
-        return [scorer(value, sample, name) for name, value in given.items()]
-    if isinstance(given, str | Metric) or callable(given):
-        given = [given]
-    chosen = [scorer(value, sample) for value in given]
+    if isinstance(metrics, Mapping):
+        return [scorer(value, sample, name) for name, value in metrics.items()]
+    if isinstance(metrics, str | Metric) or callable(metrics):
+        metrics = [metrics]
+    chosen = [scorer(value, sample) for value in metrics]
     names = [part.name for part in chosen]
     if not chosen or len(set(names)) < len(names):
-        raise ValueError(f"metrics is {given!r}; it must name at least one metric, and none twice.")
+        raise ValueError(f"metrics is {metrics!r}; it must name at least one metric, and none twice.")
     return chosen
 
 
-def scorer(given: Any, sample: Sample, name: str | None = None) -> Scorer:
+def scorer(given: object, sample: Sample, name: str | None = None) -> Scorer:
     """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
     if isinstance(given, str | Metric) or hasattr(given, "metric"):
         if isinstance(given, str) and given in ALIASES:
             given, name = ALIASES[given], name or given
-        known = metric(given)
-        if known.greater_is_better is None:
-            raise ValueError(f"{known.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
-        traits = (known.needs, known.greater_is_better, known.function, known.range, known.is_row_mean)
-        found = Scorer(name or known.name, *traits)
+        measure = metric(given)
+        if measure.greater_is_better is None:
+            raise ValueError(f"{measure.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
+        traits = (measure.needs, measure.greater_is_better, measure.function, measure.range, measure.is_row_mean)
+        made = Scorer(name or measure.name, *traits)
     elif callable(given):
         needs = "numbers" if sample.classes is None else "labels"
         return Scorer(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
     else:
         raise TypeError(f"A metric is {given!r}; it must be a name such as 'accuracy' or 'mse', or a function.")
-    numbers = found.needs == "numbers"
+    numbers = made.needs == "numbers"
     if numbers != (sample.classes is None):
         task = "a classifier gives classes" if numbers else "a regressor gives numbers"
-        raise ValueError(f"The metric {found.name} is of {found.needs}, and {task}.")
-    return found
+        raise ValueError(f"The metric {made.name} is of {made.needs}, and {task}.")
+    return made
 
 
-def _usual(model: Any, sample: Sample) -> list[str]:
+def _usual(model: Estimator, sample: Sample) -> list[str]:
     if sample.classes is None:
         return ["mse", "mae", "r2"]
     names = ["accuracy"]
@@ -117,7 +118,7 @@ def _usual(model: Any, sample: Sample) -> list[str]:
     return names
 
 
-def check_level(interval: Any) -> float:
+def check_level(interval: float | None) -> float:
     """A coverage between 0 and 1."""
     if isinstance(interval, bool) or not isinstance(interval, float | np.floating) or not 0.0 < interval < 1.0:
         raise ValueError(f"interval is {interval!r}; it must be a confidence level between 0 and 1, such as 0.95.")

@@ -1,12 +1,11 @@
 """Predictions of rows by many models, none of which saw the row: what bias and variance are measured from."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from gramian._core.types import Array, Bools, Floats, Ints
+from gramian._core.types import Array, Bools, Estimator, Floats, Ints, Matrix, Table, Values
 from gramian.selection.evaluation.sample import Sample, read
 from gramian.selection.evaluation.trials import fitted, predicted, refuse_rare
 
@@ -19,7 +18,7 @@ class Predictions:
     Models of one group are independent as far as their kind of training sets allows.
     """
 
-    def __init__(self, model: Any, sample: Sample, seed: int) -> None:
+    def __init__(self, model: Estimator, sample: Sample, seed: int) -> None:
         self.model, self.sample, self.seed = model, sample, seed
         self.generator = np.random.default_rng(seed)
         self.sizes: list[int] = []
@@ -82,7 +81,7 @@ class Predictions:
                 "use more repeats" + (". A class of one row is in all of them." if classes is not None else ".")
             )
 
-    def drawn(self, draw: Callable[[np.random.Generator], Any], count: int) -> None:
+    def drawn(self, draw: Callable[[np.random.Generator], tuple[Table, Values]], count: int) -> None:
         self._room(1, count)
         rows = np.arange(self.sample.n)
         for number in range(count):
@@ -109,7 +108,7 @@ class Predictions:
             )
         return np.searchsorted(classes, names)[codes.reshape(-1)].astype(np.float64)
 
-    def truth(self, truth: Callable[[Any], Any]) -> Floats:
+    def truth(self, truth: Callable[[Matrix], Array]) -> Floats:
         found = np.asarray(truth(self.sample.native()))
         if found.size != self.sample.y.size:
             raise ValueError(

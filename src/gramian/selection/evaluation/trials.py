@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from gramian._core.types import Array, Ints
+from gramian._core.types import CV, Array, Estimator, Ints
 from gramian.selection.cv.splits import KFold
 from gramian.selection.evaluation.ranking import ranking_scores, with_all_classes
 from gramian.selection.evaluation.sample import Sample
@@ -24,7 +24,7 @@ Pairs = list[tuple[Ints, Ints]]
 MOST_ALONE = 20_000  # rows of a leave-one-out: their splits take n² numbers
 
 
-def splits(cv: Any, sample: Sample, seed: int, name: str) -> Pairs:
+def splits(cv: CV, sample: Sample, seed: int, name: str) -> Pairs:
     """(training rows, test rows) of every split, as places in the sample; `name` is the parameter that `cv` came from.
 
     A number is that many folds: of equal size, and for a classifier of equal shares of every class.
@@ -96,7 +96,7 @@ def _checked(pairs: list[Any], n: int, place: Ints, name: str) -> Pairs:
     return found
 
 
-def weight_parameters(model: Any) -> list[str]:
+def weight_parameters(model: Estimator) -> list[str]:
     """Names under which the `fit` of an estimator takes the weights of the rows; none if it takes none.
 
     >>> from sklearn.linear_model import LinearRegression
@@ -115,7 +115,7 @@ def weight_parameters(model: Any) -> list[str]:
     return weight_parameters(inner) if hasattr(inner, "fit") and passes_on else []
 
 
-def fitted(model: Any, sample: Sample, train: Ints, seed: int, where: str) -> Any:
+def fitted(model: Estimator, sample: Sample, train: Ints, seed: int, where: str) -> Estimator:
     """A clone fitted to some rows. A `random_state` that is None becomes one that follows from the seed."""
     found = clone(model)
     loose = [
@@ -140,7 +140,7 @@ def fitted(model: Any, sample: Sample, train: Ints, seed: int, where: str) -> An
         raise
 
 
-def predicted(model: Any, sample: Sample, test: Ints, trained: Ints, needs: str) -> Array:
+def predicted(model: Estimator, sample: Sample, test: Ints, trained: Ints, needs: str) -> Array:
     """Predictions of some rows by a model fitted to others: `trained`, by their places among the rows given.
 
     `needs` is "labels" or "numbers" (what `predict` gives), "probabilities" (a column for each class of the sample) or
@@ -158,6 +158,6 @@ def predicted(model: Any, sample: Sample, test: Ints, trained: Ints, needs: str)
     return with_all_classes(np.asarray(model.predict_proba(X)), seen, sample.classes, 0.0)
 
 
-def _columns(model: Any, trained: Ints) -> Ints | None:
+def _columns(model: Estimator, trained: Ints) -> Ints | None:
     """A model of pairs of rows (a kernel matrix as X) sees the columns of its training rows."""
     return trained if get_tags(model).input_tags.pairwise else None

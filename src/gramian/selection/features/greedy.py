@@ -2,10 +2,9 @@
 
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import column_or_1d, get_tags
@@ -14,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
-from gramian._core.types import Bools, Floats, Ints
+from gramian._core.types import CV, Array, Bools, Estimator, Floats, Ints, Table, Tags, Values, Weights
 from gramian.rows import Rows, single_threaded_blas
 from gramian.selection.cv.scores import scores_of
 from gramian.selection.cv.splits import Plan, fold_weights, plan
 from gramian.selection.features.input import feature_count, fold_moments, read, refuse_more
-from gramian.selection.features.refits import Refits
+from gramian.selection.features.refits import CandidateRefits
 from gramian.selection.features.sweep import Backward, Forward, products
 from gramian.statistics import Moments, Triangle
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -118,11 +117,11 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     (200, 2)
     """
 
-    estimator: Any
+    estimator: Estimator
     _: KW_ONLY
     direction: str = "forward"
     n_features: int | str = "auto"
-    cv: Any = 5
+    cv: CV = 5
     time: float | None = None
 
     support_: Bools = field(init=False)
@@ -131,7 +130,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_: int = field(init=False)
     n_features_in_: int = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
         """Select features for the prediction of y.
 
         Parameters
@@ -185,7 +184,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         sums = products(splits, alpha=alpha, intercept=bool(self.estimator.fit_intercept))
         return Forward(sums) if self.direction == "forward" else Backward(sums)
 
-    def _refits(self, rows: Rows, labels: NDArray[Any] | None, plans: list[Plan]) -> _Judge:
+    def _refits(self, rows: Rows, labels: Array | None, plans: list[Plan]) -> _Judge:
         """Losses of an estimator that must be fitted."""
         if not get_tags(self.estimator).input_tags.allow_nan:
             rows.refuse_nonfinite()
@@ -193,7 +192,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             y = rows.collect().y
             assert y is not None
             labels = y[:, 0] if rows.one_target else y
-        return Refits(self.estimator, rows, labels, plans, forward=self.direction == "forward")
+        return CandidateRefits(self.estimator, rows, labels, plans, forward=self.direction == "forward")
 
     def _walk(self, judge: _Judge, wanted: int | None, weights: Floats | None) -> None:
         forward = self.direction == "forward"
@@ -234,7 +233,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
@@ -244,7 +243,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _codes(labels: NDArray[Any]) -> Ints:
+def _codes(labels: Array) -> Ints:
     """Classes as numbers, in the order of their names."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity (inf): a class label is missing. Drop those rows.")

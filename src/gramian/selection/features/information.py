@@ -6,12 +6,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 from sklearn.utils import check_consistent_length
 
-from gramian._core.types import Floats, Ints
+from gramian._core.types import Array, Floats, Ints, Matrix, RandomState, Table, Values
 from gramian._core.validation import whole
 from gramian.rows import Rows
 
@@ -19,7 +18,12 @@ FEW = 20  # distinct integers up to which a column of integers is taken for labe
 
 
 def mutual_information(
-    X: Any, y: Any = None, *, discrete: Any = "auto", n_neighbors: Any = 3, random_state: Any = 0
+    X: Table,
+    y: Values | None = None,
+    *,
+    discrete: bool | str | Values = "auto",
+    n_neighbors: int = 3,
+    random_state: RandomState = 0,
 ) -> Floats:
     """How much each feature tells about the target, by itself: I(x_j; y) in nats, zero if and only if independent.
 
@@ -131,7 +135,7 @@ def _plug_in(x: Ints, y: Ints) -> float:
     return max(0.0, float((counts / len(y)) @ np.log(counts / expected)))
 
 
-def _columns(X: Any, y: Any) -> tuple[list[NDArray[Any]], list[str], NDArray[Any]]:
+def _columns(X: Matrix, y: Values | None) -> tuple[list[Array], list[str], Array]:
     """Columns, their names, and the target, each in its own type."""
     if isinstance(X, Rows):
         if y is not None:
@@ -163,7 +167,7 @@ def _columns(X: Any, y: Any) -> tuple[list[NDArray[Any]], list[str], NDArray[Any
     return columns, [str(j) for j in range(len(columns))] if names is None else list(names), target
 
 
-def _series(values: Any) -> NDArray[Any]:
+def _series(values: Any) -> Array:
     """A column as an array: labels where it has categories, floats where numbers are missing."""
     series = nw.from_native(values, pass_through=True, series_only=True, allow_series=True)
     if not isinstance(series, nw.Series):
@@ -175,7 +179,7 @@ def _series(values: Any) -> NDArray[Any]:
     return np.array(series.to_list(), dtype=object)
 
 
-def _refuse_missing(values: NDArray[Any], name: str) -> None:
+def _refuse_missing(values: Array, name: str) -> None:
     if values.dtype.kind == "O":
         bad = np.array([_missing(value) for value in values], dtype=bool)
     elif values.dtype.kind == "f":
@@ -189,7 +193,7 @@ def _refuse_missing(values: NDArray[Any], name: str) -> None:
         )
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither equal to itself nor different
@@ -221,7 +225,7 @@ def _told(discrete: Any, names: list[str]) -> list[bool | None]:
     return [bool(value) for value in given] + [None] * (d + 1 - len(given))
 
 
-def _is_discrete(values: NDArray[Any]) -> bool:
+def _is_discrete(values: Array) -> bool:
     kind = values.dtype.kind
     if kind == "O":
         return not all(isinstance(value, float | np.floating) for value in values)
@@ -231,7 +235,7 @@ def _is_discrete(values: NDArray[Any]) -> bool:
     return kind not in "f"
 
 
-def _codes(values: NDArray[Any]) -> Ints:
+def _codes(values: Array) -> Ints:
     """Labels as numbers 0, 1, …"""
     if values.dtype.kind == "O":
         known: dict[Any, int] = {}
@@ -239,7 +243,7 @@ def _codes(values: NDArray[Any]) -> Ints:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _numbers(values: NDArray[Any], name: str) -> Floats:
+def _numbers(values: Array, name: str) -> Floats:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):

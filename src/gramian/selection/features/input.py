@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
+from gramian._core.types import Estimator, Table, Values, Weights
 from gramian.rows import Block, Rows, scan
 from gramian.rows.feature_names import remember_columns
 from gramian.selection.cv.fold_moments import FoldMoments
@@ -14,7 +15,7 @@ from gramian.statistics import Moments, Triangle
 MOST_BYTES = 4e9  # what the sums of all splits may take; leave-one-out on many rows would take far more
 
 
-def feature_count(value: Any) -> int | None:
+def feature_count(value: object) -> int | None:
     """A number of features of at least 1, or None for "auto"."""
     allowed = 'it must be "auto" or a whole number from 1 to the number of columns'
     if isinstance(value, str) and value == "auto":
@@ -32,7 +33,7 @@ def refuse_more(wanted: int | None, d: int) -> None:
         raise ValueError(f"n_features is {wanted}, and the data have {d} columns: it must be from 1 to {d}.")
 
 
-def read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows | Moments:
+def read(estimator: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> Rows | Moments:
     """Rows or moments with a target; the estimator remembers their columns."""
     name = type(estimator).__name__
     if isinstance(X, Rows | Moments | Triangle):
@@ -65,7 +66,7 @@ def fold_moments(rows: Rows, plans: list[Plan]) -> FoldMoments:
     return FoldMoments(rows, plans)
 
 
-class Columns(Rows):
+class FeatureColumns(Rows):
     """Some of the columns of rows."""
 
     def __init__(self, rows: Rows, columns: Any) -> None:

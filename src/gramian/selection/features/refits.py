@@ -3,19 +3,18 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from gramian._core import deadline
-from gramian._core.types import Bools, Floats, Ints
+from gramian._core.types import Array, Bools, Estimator, Floats, Ints, Matrix
 from gramian.rows import Rows
 from gramian.selection.cv.splits import Plan, fold_weights
 
 ROUNDING = 1e-9  # share of the mean-only loss below which differences are none: what iterative fits may leave
 
 
-class Refits:
+class CandidateRefits:
     """Columns enter or leave the model of an estimator that is fitted once per candidate and split.
 
     The loss is the mean squared error of `predict`, averaged over targets, or a classifier's share of errors.
@@ -23,7 +22,7 @@ class Refits:
 
     unit = 0
 
-    def __init__(self, estimator: Any, rows: Rows, y: NDArray[Any], plans: list[Plan], *, forward: bool) -> None:
+    def __init__(self, estimator: Estimator, rows: Rows, y: Array, plans: list[Plan], *, forward: bool) -> None:
         self.estimator = estimator
         self.classifier = is_classifier(estimator)
         block = rows.collect()
@@ -72,7 +71,7 @@ class Refits:
         X = self.X[:, columns]
         return np.array([self._loss(X, train, test) for train, test in self.splits])
 
-    def _loss(self, X: Any, train: Ints, test: Ints) -> float:
+    def _loss(self, X: Matrix, train: Ints, test: Ints) -> float:
         weights = {} if self.weight is None else {"sample_weight": self.weight[train]}
         if X.shape[1]:
             found = clone(self.estimator).fit(X[train], self.y[train], **weights).predict(X[test])
@@ -82,7 +81,7 @@ class Refits:
         mean = np.average(errors, axis=0, weights=None if self.weight is None else self.weight[test])
         return float(np.mean(mean))
 
-    def _constant(self, y: NDArray[Any], weight: Floats | None) -> Any:
+    def _constant(self, y: Array, weight: Floats | None) -> Any:
         """The prediction without columns: the most frequent class, the mean, or 0 without an intercept."""
         if self.classifier:
             classes, codes = np.unique(y, return_inverse=True)

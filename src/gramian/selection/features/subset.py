@@ -14,13 +14,13 @@ from gramian._core import deadline
 from gramian._core.estimator import estimator
 from gramian._core.fitted.charted import Charted
 from gramian._core.fitted.time_limit import timed
-from gramian._core.types import Bools, Floats, Ints
+from gramian._core.types import CV, Bools, Floats, Ints, Table, Tags, Values, Weights
 from gramian._core.validation import flag
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
 from gramian.selection.cv.fold_moments import FoldMoments
 from gramian.selection.cv.scores import scores_of
 from gramian.selection.cv.splits import plan
-from gramian.selection.features.input import Columns, feature_count, fold_moments, read, refuse_more
+from gramian.selection.features.input import FeatureColumns, feature_count, fold_moments, read, refuse_more
 from gramian.selection.features.leaps import best_subsets
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.closed_form import confirmed, solve
@@ -115,7 +115,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
 
     n_features: int | str = "auto"
     _: KW_ONLY
-    cv: Any = 5
+    cv: CV = 5
     fit_intercept: bool = True
     time: float | None = None
 
@@ -130,7 +130,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
 
     @single_threaded_blas()
     @timed
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
         """Find the subset, and fit least squares on it.
 
         Parameters
@@ -156,7 +156,9 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         columns = np.flatnonzero(self.support_)
         part = total.select(columns)
         solution = solve(
-            part if isinstance(data, Moments) else Columns(data, columns), intercept=self.fit_intercept, moments=part
+            part if isinstance(data, Moments) else FeatureColumns(data, columns),
+            intercept=self.fit_intercept,
+            moments=part,
         )
         self.coef_ = np.zeros(data.d)
         self.coef_[columns] = solution.coef[:, 0]
@@ -219,7 +221,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
 
         return path
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Table) -> Floats:
         """Predictions (n,)."""
         check_is_fitted(self)
         rows = scan(X)
@@ -244,7 +246,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True

@@ -20,10 +20,10 @@ LOCAL = {"rbf": "euclidean", "matern": "euclidean", "laplacian": "manhattan"}
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class AffinityGraph:
     """Affinities (n, n), an array or CSR, between points that have weights; weights are counts.
 
-    >>> graph = Graph(np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(2))
+    >>> graph = AffinityGraph(np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(2))
     >>> graph.degree
     array([2., 2.])
     """
@@ -82,7 +82,7 @@ class Graph:
         return float(np.divide(lost, size, out=np.zeros_like(lost), where=size > 0).sum())
 
 
-def of_matrix(K: Matrix, weight: Floats, *, symmetric: bool = False) -> Graph:
+def of_matrix(K: Matrix, weight: Floats, *, symmetric: bool = False) -> AffinityGraph:
     """A graph of affinities that are there; refuses those that are negative, or not symmetric unless that is known."""
     values = K.data if sp.issparse(K) else K
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
@@ -104,10 +104,10 @@ def of_matrix(K: Matrix, weight: Floats, *, symmetric: bool = False) -> Graph:
         raise ValueError(f"Affinities are not symmetric: two of them that should be equal differ by {gap:.4g}.")
     if low < 0:
         K = K.maximum(0.0).tocsr() if sp.issparse(K) else np.maximum(K, 0.0)
-    return Graph(K, weight)
+    return AffinityGraph(K, weight)
 
 
-def of_neighbors(X: Matrix, count: int) -> Graph:
+def of_neighbors(X: Matrix, count: int) -> AffinityGraph:
     """Each row joined to its nearest: affinity 1 where both are among the nearest of each other, ½ where one is."""
     n = X.shape[0]
     index = nearest(X, X, count + 1)[1]
@@ -115,7 +115,7 @@ def of_neighbors(X: Matrix, count: int) -> Graph:
     other[other.all(axis=1), -1] = False  # of more than `count` equal rows a row may not find itself
     neighbors = index[other].reshape(n, count)
     A = sp.csr_array((np.full(n * count, 0.5), neighbors.reshape(-1), np.arange(0, n * count + 1, count)), shape=(n, n))
-    return Graph((A + A.T).tocsr(), np.ones(n))
+    return AffinityGraph((A + A.T).tocsr(), np.ones(n))
 
 
 def nearest(X: Matrix, Q: Matrix, count: int, metric: str = "euclidean") -> tuple[Floats, Ints]:

@@ -8,7 +8,7 @@ import numpy as np
 from gramian._core import deadline
 from gramian._core.types import Floats, Ints
 from gramian.solvers.eigen import Eigen, Times, eigen, krylov
-from gramian.spectral.clustering.graph import Graph
+from gramian.spectral.clustering.graph import AffinityGraph
 
 SMALL = 800  # rows up to which a matrix is factored whole
 WHOLE = 5000  # up to which it is where products do not lead to the end
@@ -25,7 +25,7 @@ class Relaxation:
     w, D = diag(K w), and the matrix is that of repeated points, a row for each.
     """
 
-    graph: Graph
+    graph: AffinityGraph
     cut: str
 
     @cached_property

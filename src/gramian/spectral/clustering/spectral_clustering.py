@@ -26,7 +26,7 @@ from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.rows.refusals import no_table
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.kmeans.lloyd import nearest_centers as nearest_center
-from gramian.spectral.clustering.graph import Graph, affinity_kernel, nearest, of_matrix, of_neighbors
+from gramian.spectral.clustering.graph import AffinityGraph, affinity_kernel, nearest, of_matrix, of_neighbors
 from gramian.spectral.clustering.partition import k_means, rounded, rows_of_unit_length
 from gramian.spectral.clustering.relaxation import Relaxation
 from gramian.spectral.pca.input import finite_numbers, is_array, subset
@@ -242,7 +242,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         self.__dict__.pop("n_features_in_", None)
         return X, scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
 
-    def _graph(self, points_or_matrix: Any, weight: Floats) -> Graph:
+    def _graph(self, points_or_matrix: Any, weight: Floats) -> AffinityGraph:
         """The affinities of the rows that count; sets `kernel_`."""
         self.__dict__.pop("kernel_", None)
         counted, n = self.embedded_rows_, len(self.embedded_rows_)
@@ -376,7 +376,7 @@ class SpectralClustering(Charted, Outlying, ClusterMixin, BaseEstimator):
         mean = self._affinities(points, self._weights[:, None])[:, 0] / self._weights.sum()
         return np.asarray(mean - np.where(place < 0, 0.0, self._own[place]))
 
-    def _set_own(self, graph: Graph, weight: Floats) -> None:
+    def _set_own(self, graph: AffinityGraph, weight: Floats) -> None:
         """The part of the mean affinity of every row of the fit that is its affinity to itself, counted once."""
         diagonal = np.zeros(len(self._known.first))
         diagonal[self._known.group[self.embedded_rows_]] = graph.K.diagonal()
