@@ -107,10 +107,10 @@ class Perceptron(LinearClassifier):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Perceptron":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        if self.kernel is None or self.rank is not None:
-            super().fit(X, y, sample_weight=sample_weight)
-        else:
+        if self._solves_dual():
             self._fit_kernel(X, y, sample_weight)
+        else:
+            super().fit(X, y, sample_weight=sample_weight)
         return self
 
     @single_threaded_blas()

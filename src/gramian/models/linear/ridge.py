@@ -1,7 +1,7 @@
 """Ridge regression and its Tikhonov generalisation."""
 
 from dataclasses import KW_ONLY, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,15 @@ from gramian.models.base.squared_loss import Options
 from gramian.models.kernel.data import read_kernel_data
 from gramian.models.kernel.search import KernelSearch
 from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations, solver_object
+from gramian.objective.losses.regression import Squared
+from gramian.objective.penalties import L2
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.kernel.ridge_solution import KernelRidgeSolution
+from gramian.solvers.kernel.choose import dual_solver
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
+
+if TYPE_CHECKING:
+    from gramian.solvers.kernel.ridge_solution import KernelRidgeSolution
 
 MISSED = 1e-6  # of the largest target: more is not rounding but targets that a kernel cannot meet
 
@@ -108,7 +113,7 @@ class Ridge(KernelEstimator, InferentialModel):
     kernel: Any = None
     rank: int | None = None
     time: float | None = None
-    dual_solution_: KernelRidgeSolution = field(init=False)
+    dual_solution_: "KernelRidgeSolution" = field(init=False)
 
     @single_threaded_blas()
     @timed
@@ -120,12 +125,16 @@ class Ridge(KernelEstimator, InferentialModel):
             self.matrix is not None or self.penalty_factors is not None or self.standardize
         ):
             raise ValueError("With kernel= the penalty is βᵀKβ: leave out matrix, penalty_factors and standardize.")
-        if self.kernel is None or self.rank is not None:
-            return self._fit_linear(X, y, sample_weight)
-        return self._fit_kernel(X, y, sample_weight)
+        if self._solves_dual():
+            return self._fit_kernel(X, y, sample_weight)
+        return self._fit_linear(X, y, sample_weight)
+
+    def _solves_dual(self) -> bool:
+        """Whether the fit is by dual variables of the rows, on an exact kernel matrix."""
+        return self.kernel is not None and dual_solver(Squared(), L2(), self.rank) is not None
 
     def _kernel_search(self) -> KernelSearch:
-        if self.rank is not None:
+        if not self._solves_dual():
             return super()._kernel_search()
         from gramian.models.kernel.ridge import KernelRidgeSearch
 
@@ -166,7 +175,7 @@ class Ridge(KernelEstimator, InferentialModel):
         return self
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Interval:
-        if self.representation_.kernel is None or self.rank is not None:
+        if "dual_solution_" not in self.__dict__:
             return super()._interval(rows, interval, interval_of)
         level = validation.number("interval", interval, low=0.0, high=1.0, open_low=True)
         validation.choice("interval_of", interval_of, ("observation", "mean"))

@@ -17,7 +17,6 @@ from gramian.models.kernel.data import read_kernel_data
 from gramian.models.linear.classifier import PenalisedClassifier
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge
-from gramian.objective.penalties import L2
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.selection.cv.regularization import strongest
@@ -87,13 +86,13 @@ class SVC(PenalisedClassifier):
     @single_threaded_blas()
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
         """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        if self.kernel is None or self.rank is not None:
+        if not self._solves_dual():
             super().fit(X, y, sample_weight=sample_weight)
             return self
         return self._fit_kernel(X, y, sample_weight)
 
     def _comparison_scores(self, X: Any, y: Any, sample_weight: Any) -> Scores:
-        if self.kernel is None or self.rank is not None:
+        if not self._solves_dual():
             return super()._comparison_scores(X, y, sample_weight)
         return self._fit_kernel(X, y, sample_weight).scores_
 
@@ -113,8 +112,6 @@ class SVC(PenalisedClassifier):
         wanted = validation.choice("multiclass", self.multiclass, MULTICLASS)
         if wanted == "joint":
             raise ValueError('multiclass="joint" with a kernel needs rank=, the number of landmark points.')
-        if not isinstance(penalty_of(self.penalty), L2):
-            raise ValueError(f"With kernel= the penalty is the norm of the function, 'l2', not {self.penalty!r}.")
         data = read_kernel_data(self, X, y, sample_weight)
         self._set_kernel(data)
         block = self._coded(data.target).collect()
