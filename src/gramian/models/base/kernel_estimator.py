@@ -17,6 +17,7 @@ from gramian.models.kernel.learned_metric import LearnedMetric
 from gramian.models.kernel.search import KernelSearch, RefitSearch
 from gramian.rows import Rows
 from gramian.selection.cv.scores import Scores
+from gramian.solvers.kernel.choose import dual_solver
 
 
 class KernelEstimator:
@@ -105,6 +106,13 @@ class KernelEstimator:
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         return self.representation_.rows(self, X)
+
+    def _solves_dual(self) -> bool:
+        """Whether the fit is by dual variables of the rows, on an exact kernel matrix."""
+        if self.kernel is None:
+            return False
+        loss, penalty = self._parts()  # type: ignore[attr-defined]
+        return dual_solver(loss, penalty, self.rank) is not None
 
     def _refuse_rank(self) -> None:
         if self.kernel is None and self.rank is not None:

@@ -34,7 +34,6 @@ from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength,
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import subset
 from gramian.solvers.certificate import weakness
-from gramian.solvers.kernel.choose import dual_solver
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem
 
@@ -162,10 +161,6 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
             self.representation_ = Columns.of(self)
             return rows
         return self._coded(self._feature_rows(X, y, sample_weight, penalty=getattr(self, "penalty", "l2")))
-
-    def _solves_dual(self) -> bool:
-        """Whether the fit is by dual variables of the rows, on an exact kernel matrix."""
-        return self.kernel is not None and dual_solver(*self._parts(), self.rank) is not None
 
     def _comparison_scores(self, X: Any, y: Any, sample_weight: Any) -> Scores:
         scores: Scores = self._fit(X, y, sample_weight, comparison=True).scores_

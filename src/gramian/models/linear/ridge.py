@@ -19,10 +19,10 @@ from gramian.models.base.squared_loss import Options
 from gramian.models.kernel.data import read_kernel_data
 from gramian.models.kernel.search import KernelSearch
 from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations, solver_object
+from gramian.objective.losses.base import Loss
 from gramian.objective.losses.regression import Squared
-from gramian.objective.penalties import L2
+from gramian.objective.penalties import L2, Penalty
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.kernel.choose import dual_solver
 from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
 from gramian.warnings import ConvergenceWarning, warn_user
 
@@ -129,9 +129,8 @@ class Ridge(KernelEstimator, InferentialModel):
             return self._fit_kernel(X, y, sample_weight)
         return self._fit_linear(X, y, sample_weight)
 
-    def _solves_dual(self) -> bool:
-        """Whether the fit is by dual variables of the rows, on an exact kernel matrix."""
-        return self.kernel is not None and dual_solver(Squared(), L2(), self.rank) is not None
+    def _parts(self) -> tuple[Loss, Penalty]:
+        return Squared(), L2()
 
     def _kernel_search(self) -> KernelSearch:
         if not self._solves_dual():
