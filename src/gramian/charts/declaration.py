@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol
 
 from sklearn.base import is_classifier, is_regressor
 
-from gramian._core.fitted.charted import Drawn
+from gramian._core.fitted.charted import Charted, Drawn
 from gramian._core.types import Estimator
 from gramian.objective.losses.base import Loss
 
@@ -99,7 +99,7 @@ def uses_kernel(model: Estimator) -> bool:
 
 def loss_of(model: Estimator) -> Loss | None:
     """The loss of a fitted model of ours; None of others."""
-    loss = model._loss if has(model, "_loss") else None
+    loss = model.fitted_loss if isinstance(model, Charted) else None
     return loss if isinstance(loss, Loss) else None
 
 

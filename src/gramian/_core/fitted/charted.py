@@ -54,6 +54,11 @@ class Charted(Drawn):
 
     _training_rows: TrainingRows | None
 
+    @property
+    def fitted_loss(self) -> object:
+        """The loss that the fit minimised; None of estimators that minimise none."""
+        return vars(self).get("_loss")
+
     def __init_subclass__(cls, **options: object) -> None:
         if "fit" in cls.__dict__:
             cls.fit = remembering(cls.__dict__["fit"])  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gramian._core.types import Estimator
+from gramian.charts.declaration import has
 
 MAX_NAME_LENGTH = 30
 NO_BREAK = "\u00a0"  # a space at which no line ends
@@ -25,8 +26,9 @@ def plain(name: object) -> str:
 
 def feature_names(model: Estimator) -> list[str]:
     """Names of the columns that a model was fitted on; x0, x1, … if they had none."""
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [plain(name) for name in names]
+    if has(model, "feature_names_in_"):
+        return [plain(name) for name in model.feature_names_in_]
+    return [f"x{j}" for j in range(model.n_features_in_)]
 
 
 def labels(names: Iterable[object], max_length: int = MAX_NAME_LENGTH) -> list[str]:

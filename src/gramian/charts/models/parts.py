@@ -13,6 +13,7 @@ from gramian.charts.marks.points import sample
 from gramian.charts.marks.text import NO_BREAK, feature_names, labels, number, percent, plain
 from gramian.charts.theme import LEFT, WIDTH, Theme, rows, title
 from gramian.kernels.algebra import Scaled
+from gramian.kernels.base import Kernel
 from gramian.kernels.columns import On
 from gramian.kernels.points import vectors
 
@@ -83,8 +84,8 @@ def draw(model: Estimator, theme: Theme) -> Chart:
     return whole.properties(title=title(_finding(names, shares, order), _facts(model), caption))
 
 
-def _summands(model: Estimator) -> list[Chart]:
-    return list(model.kernel_.summands(getattr(model, "n_features_in_", None)))
+def _summands(model: Estimator) -> list[Kernel]:
+    return list(model.kernel_.summands(model.n_features_in_ if has(model, "n_features_in_") else None))
 
 
 def _parts(model: Estimator, weight: Floats) -> list[Part]:

@@ -87,7 +87,7 @@ def _threshold(level: float, y: Chart, theme: Theme) -> list[Chart]:
 def _title(scores: Scores) -> tuple[str, str, str]:
     folds = np.asarray(scores.folds).shape[1]
     chosen = scores.chosen
-    rule = getattr(scores, "rule", "best")
+    rule = scores.rule if has(scores, "rule") else "best"
     rules, what = (NEIGHBORS if has(scores, "neighbors") else RULES), _parameter(scores)
     finding = rules.get(rule, what.capitalize() + " {alpha} is chosen").format(alpha=number(scores.alphas[chosen]))
     how = f"rule {rule!r} · mean of {folds:,} folds ± one standard error: "

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Estimator, Floats, Table
-from gramian.charts.declaration import has
+from gramian.charts.declaration import has, wrapped
 from gramian.charts.marks.scatter import table
 from gramian.metrics.classes import codes
 from gramian.metrics.input import read_labels
@@ -78,9 +78,10 @@ def window(model: Estimator, points: Floats | None) -> Floats:
 
 def support_vectors(model: Estimator) -> Floats | None:
     """Of a support vector machine, or of the one inside a model; None of others and where there are none."""
-    vectors = getattr(getattr(model, "estimator_", model), "support_vectors_", None)
-    if vectors is None:
+    model = wrapped(model)
+    if not has(model, "support_vectors_"):
         return None
+    vectors = model.support_vectors_
     dense = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, dtype=np.float64)
     return dense if len(dense) else None
 
@@ -90,7 +91,7 @@ def kept_points(model: Estimator) -> Any:
     vectors = support_vectors(model)
     if vectors is not None:
         return vectors
-    model = getattr(model, "estimator_", model)
+    model = wrapped(model)
     if has(model, "representation_"):
         return model.representation_.extent
     return _around_means(model) if has(model, "means_", "covariances_", "covariance") else None
@@ -127,7 +128,7 @@ def decision_grid(model: Estimator, ends: Floats, X: Table = None) -> DecisionGr
     k = len(classes)
     predicted = codes(read_labels(answers["predict"], "predicted"), read_labels(classes, "classes_"), "predicted")
     f = np.column_stack([-0.5 * f, 0.5 * f]) if f is not None and f.ndim == 1 else f
-    cost = getattr(model, "cost", None)
+    cost = model.cost if has(model, "cost") else None
     costs = [] if cost is None or p is None or np.shape(cost) != (k, k) else [-p @ np.asarray(cost, dtype=np.float64)]
     for scores in [*costs, f, p]:
         if scores is not None and scores.shape[1] == k and (scores.argmax(axis=1) == predicted).mean() > 0.999:

@@ -299,7 +299,7 @@ def _out_of_fold(evaluation: Evaluation) -> Array:
 
 def _threshold(model: Estimator, predicted: Ints, scores: Floats | None, p: Floats | None, positive: int) -> str:
     """The threshold of two classes, in words, if the predictions follow one."""
-    tuned = getattr(model, "threshold_", None)
+    tuned = model.threshold_ if has(model, "threshold_") else None
     if isinstance(tuned, np.ndarray):
         return "tuned thresholds"
     if scores is None or (scores.ndim == 2 and scores.shape[1] > 2):
@@ -307,7 +307,7 @@ def _threshold(model: Estimator, predicted: Ints, scores: Floats | None, p: Floa
     if isinstance(tuned, float) and has(model, "response_"):
         return f"tuned threshold {number(tuned)}" if np.isfinite(tuned) else "tuned threshold"
     is_positive = predicted == positive
-    cost = getattr(model, "cost", None)
+    cost = model.cost if has(model, "cost") else None
     if p is not None and cost is not None:
         other, C = 1 - positive, np.asarray(cost, dtype=np.float64)
         false_positive, false_negative = (

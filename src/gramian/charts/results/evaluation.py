@@ -1,10 +1,9 @@
 """Cross-validated metrics of a model, each with its folds and its interval."""
 
-from numbers import Real
-
 import numpy as np
 
 from gramian._core.types import Chart, Record
+from gramian._core.validation import is_number
 from gramian.charts.declaration import ChartKind, declared
 from gramian.charts.lazy_altair import alt
 from gramian.charts.marks.axis import linear_axis
@@ -83,7 +82,7 @@ def _choices(choices: list[Record]) -> list[str]:
     ranges = []
     for name in list(dict.fromkeys(name for choice in choices for name in choice))[:MAX_CHOICES]:
         values = [choice[name] for choice in choices if name in choice]
-        if all(isinstance(value, Real) and not isinstance(value, bool) for value in values):
+        if all(map(is_number, values)):
             low, high = number(min(values)), number(max(values))
             ranges.append(f"{name} {low}" if low == high else f"{name} {low} to {high}")
     return ranges

@@ -1,18 +1,18 @@
 """The objective over two coefficients, for the contours under the paths of solvers."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gramian._core.types import Estimator, Floats, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
-from gramian.charts.declaration import has
+from gramian.charts.declaration import has, loss_of
 from gramian.charts.marks.text import feature_names, labels
 from gramian.charts.solvers.recorder import Recorder
 from gramian.metrics.classes import codes
 from gramian.metrics.input import one_kind, read_labels
-from gramian.objective.losses.base import Scaled
+from gramian.objective.losses.base import Loss, Scaled
+from gramian.objective.penalties import Penalty, Zero
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Rows, scan
 
@@ -50,14 +50,14 @@ class ObjectiveSurface:
                 "The paths over the objective need two coefficients, or one and an intercept; these models have "
                 f"{data.d}{' and an intercept' if model.fit_intercept else ''}."
             )
-        loss, penalty = _parts(model)
+        loss, penalty = _loss_and_penalty(model)
         problem = Problem(
             data,
             loss,
             penalty,
             float(model.alpha_) if has(model, "alpha_") else 0.0,
             intercept=bool(model.fit_intercept),
-            standardize=bool(getattr(model, "standardize", False)),
+            standardize=has(model, "standardize") and bool(model.standardize),
         )
         block = data.collect()
         assert block.y is not None
@@ -120,7 +120,8 @@ class ObjectiveSurface:
 
 def recorder_of(model: Estimator) -> Recorder | None:
     """The recorder among the callbacks of a model, if it has one."""
-    return next((part for part in getattr(model, "callbacks", ()) or () if isinstance(part, Recorder)), None)
+    callbacks = (model.callbacks or ()) if has(model, "callbacks") else ()
+    return next((part for part in callbacks if isinstance(part, Recorder)), None)
 
 
 def _signed(model: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> Rows:
@@ -132,15 +133,18 @@ def _signed(model: Estimator, X: Table, y: Values | None, sample_weight: Weights
     values, known = one_kind(read_labels(y, "y"), read_labels(model.classes_, "classes_"), "y", "the model")
     code = codes(values, known, "y")
     weight = weights_or_ones(sample_weight, len(code))
-    factors = model._class_factors(np.bincount(code, weight, 2))
+    reweighted = has(model, "class_weight") and model.class_weight is not None
+    factors = model.class_totals_ / np.bincount(code, weight, 2) if reweighted else None
     weight = weight if factors is None else weight * factors[code]
     unweighted = sample_weight is None and factors is None
     return scan(X, 2.0 * code - 1.0, sample_weight=None if unweighted else weight)
 
 
-def _parts(model: Estimator) -> tuple[Any, Any]:
-    from gramian.models.base.composed import loss_of, penalty_of
+def _loss_and_penalty(model: Estimator) -> tuple[Loss, Penalty]:
+    """What the objective of a model is made of, before a scale is estimated."""
+    from gramian.models.base.composed import loss_of as loss_named
+    from gramian.models.base.composed import penalty_of
 
-    if has(model, "_parts"):
-        return model._parts()
-    return loss_of(model.loss, ("numbers", "counts")), penalty_of(model.penalty)
+    loss = loss_of(model) if has(model, "classes_") else loss_named(model.loss, ("numbers", "counts"))
+    assert loss is not None
+    return loss, penalty_of(model.penalty) if has(model, "penalty") else Zero()

@@ -62,8 +62,9 @@ class Recorder:
         if len(self.iterations) > self.most:
             self._every *= 2
             kept = [at for at, number in enumerate(self.iterations) if number % self._every == 0]
-            for name in ("iterations", "thetas", "values"):
-                setattr(self, name, [getattr(self, name)[at] for at in kept])
+            self.iterations = [self.iterations[at] for at in kept]
+            self.thetas = [self.thetas[at] for at in kept]
+            self.values = [self.values[at] for at in kept]
 
     def __repr__(self) -> str:
         return f"<Recorder: {len(self.iterations)} points>"

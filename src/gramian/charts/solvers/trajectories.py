@@ -63,9 +63,9 @@ def _refuse_different(models: dict[str, Estimator]) -> None:
     for name, model in models.items():
         problem = {
             "loss": repr(loss_of(model)),
-            "penalty": repr(getattr(model, "penalty", None)),
-            "alpha": f"{getattr(model, 'alpha_', 0.0):.12g}",
-            "fit_intercept": repr(getattr(model, "fit_intercept", None)),
+            "penalty": repr(model.penalty if has(model, "penalty") else None),
+            "alpha": f"{model.alpha_ if has(model, 'alpha_') else 0.0:.12g}",
+            "fit_intercept": repr(model.fit_intercept if has(model, "fit_intercept") else None),
         }
         first = first or (name, problem)
         for key, value in problem.items():
