@@ -7,9 +7,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from gramian._core.types import Floats
-from gramian.objective.losses.base import PiecewiseLinear, Scaled
-from gramian.objective.losses.classification import Logistic, MultiHinge, RootHinge, Softmax
-from gramian.objective.losses.regression import Huber, Poisson, Power
+from gramian.objective.losses.base import Scaled
+from gramian.objective.losses.regression import Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block
 from gramian.solvers.smooth.newton import solve_spd
@@ -19,7 +18,6 @@ MAX_HESSIAN_RESIDUAL = 1e-5  # where the Hessian is that of the optimum
 MOST = 500  # numbers in θ whose covariance is kept
 MOST_LEVERAGE = 0.999  # of a row, in the correction of its residual
 MOST_STEPS = 60  # of the equation for the scale
-LIKELIHOODS = (Logistic, Softmax, Poisson)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,7 @@ def covariance_of(fit: Solution) -> Covariance | None:
     corrected for the degrees of freedom: the mean of `scale_terms` is 1 − df / Σw.
     """
     problem, loss = fit.problem, fit.problem.loss
-    if isinstance(loss, PiecewiseLinear | MultiHinge | RootHinge) or problem.m * problem.p > MOST:
+    if not loss.smooth or problem.m * problem.p > MOST:
         return None
     if problem.parts is None or not problem.parts.smooth or (isinstance(loss, Power) and loss.p < 2):
         return None
@@ -51,10 +49,10 @@ def covariance_of(fit: Solution) -> Covariance | None:
         return None
     theta = problem.to_standardized(fit.coef, fit.intercept)
     S = np.asarray(np.kron(np.eye(problem.m), problem.penalty_hessian), dtype=np.float64)
-    if problem.m == 1 and not isinstance(loss, LIKELIHOODS):
+    if problem.m == 1 and not loss.likelihood:
         if not joint_scale(loss) or fit.scale is None:
             return _sandwich(problem, theta, S)
-        huber = isinstance(loss, Huber)  # the objective has scale · huber(r / scale)
+        huber = loss.joint_form  # the objective has scale · huber(r / scale)
         trace = _trace(_at(problem, fit.scale), theta, S, fit.scale if huber else 1.0)
         scale = _corrected_scale(problem, theta, fit.scale, problem.columns.weight - trace)
         return None if scale is None else _sandwich(_at(problem, scale), theta, S, scale if huber else 1.0)

@@ -24,7 +24,7 @@ from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, 
 from gramian.models.base.path import Path, path_of
 from gramian.models.linear.regressor import GRID
 from gramian.objective.design import columns_of
-from gramian.objective.losses.base import Loss, PiecewiseLinear
+from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
@@ -254,9 +254,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
     def _calibrate(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> None:
         """Decisions on rows that took no part in them, and the map from these to probabilities."""
         self._calibration = None
-        natural = isinstance(self._loss, Logistic | Softmax) and (
-            self.multiclass_ == "joint" or len(self.classes_) == 2
-        )
+        natural = self._loss.likelihood and (self.multiclass_ == "joint" or len(self.classes_) == 2)
         if natural:
             return
         if self._dear(rows, fits):
@@ -274,7 +272,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
 
     def _dear(self, rows: Rows, fits: list[Solution]) -> bool:
         """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
-        known = isinstance(self._loss, PiecewiseLinear) or (self._loss.smooth and self._loss.convex)
+        known = self._loss.piecewise_linear or (self._loss.smooth and self._loss.convex)
         return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
 
     def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Floats:
@@ -282,10 +280,10 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         columns = []
         for fit in fits:
             problem = fit.problem
-            known = isinstance(self._loss, PiecewiseLinear) or (self._loss.smooth and self._loss.convex)
+            known = self._loss.piecewise_linear or (self._loss.smooth and self._loss.convex)
             if not known or problem.parts is None or not problem.parts.smooth or not dense_enough(problem):
                 return self._refitted(rows, problem_factories, fits)
-            if isinstance(self._loss, PiecewiseLinear):
+            if self._loss.piecewise_linear:
                 problem = softened(problem, fit.theta)
             hessian = problem.at(fit.theta, hessian=True).hessian
             columns.append(loo_predictions(problem, fit.theta, hessian, whole=False))
@@ -324,7 +322,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
             "n": self._weight,
             "objective": self.objective_,
         }
-        if isinstance(self._loss, Logistic | Softmax) and len(self._covariances) == 1:
+        if self._loss.likelihood and len(self._covariances) == 1:
             facts["log_likelihood"] = -self._weight * self._mean_loss
         columns, notes = self._kernel_notes() or coefficient_errors(
             self._coefficient_table(), self._covariances, bool(self.fit_intercept)

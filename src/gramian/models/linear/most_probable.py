@@ -14,7 +14,6 @@ from gramian.models.linear.lasso_method import SMALL_GRAM
 from gramian.models.linear.ridge import Ridge
 from gramian.models.linear.sparse import Lasso
 from gramian.objective.likelihoods import Likelihood, Scaled
-from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.penalties import Penalty
 from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem, joint_scale
@@ -211,7 +210,7 @@ class Descent:
         """The normal with the curvature of the posterior at its mode, given the scale."""
         fit: Solution = answer.source
         problem, m, p, d = fit.problem, fit.problem.m, fit.problem.p, fit.problem.d
-        smooth = problem.parts is not None and problem.parts.smooth and not isinstance(problem.loss, PiecewiseLinear)
+        smooth = problem.parts is not None and problem.parts.smooth and not problem.loss.piecewise_linear
         if not smooth or fit.separated or m * p > MOST:
             return None
         H = self._alone(fit).with_alpha(answer.alpha).at(fit.theta, hessian=True).hessian

@@ -23,6 +23,10 @@ class Loss(ABC):
     convex : bool
     smooth : bool
         Whether the gradient is continuous.
+    likelihood : bool
+        Whether it is −log of the probability of the target given f, up to a constant, without a scale.
+    compiled_slope : str
+        The name of its derivative among those compiled for stochastic gradients; empty where there is none.
     cuts : bool
         Whether `swept` itself goes over rows in pieces that stay in the cache.
     residual : bool
@@ -49,6 +53,8 @@ class Loss(ABC):
     link: ClassVar[str] = "identity"
     convex: ClassVar[bool] = True
     smooth: ClassVar[bool] = True
+    likelihood: ClassVar[bool] = False
+    compiled_slope: ClassVar[str] = ""
     cuts: ClassVar[bool] = False
     residual: ClassVar[bool] = False
     is_squared: ClassVar[bool] = False
@@ -214,6 +220,7 @@ class PiecewiseLinear(Loss):
 
     smooth: ClassVar[bool] = False
     piecewise_linear: ClassVar[bool] = True
+    compiled_slope: ClassVar[str] = "piecewise_linear"
 
     @abstractmethod
     def breakpoint(self, y: Floats) -> tuple[Floats, Floats, Floats]:

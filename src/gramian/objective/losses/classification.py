@@ -27,6 +27,8 @@ class Logistic(Loss):
 
     targets: ClassVar[str] = "signs"
     link: ClassVar[str] = "logit"
+    likelihood: ClassVar[bool] = True
+    compiled_slope: ClassVar[str] = "logistic"
     cuts: ClassVar[bool] = True
     infimum_at_infinity: ClassVar[bool] = True
 
@@ -92,6 +94,7 @@ class Softmax(Loss):
 
     targets: ClassVar[str] = "classes"
     link: ClassVar[str] = "logit"
+    likelihood: ClassVar[bool] = True
     infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:
@@ -195,6 +198,7 @@ class SquaredHinge(Loss):
 
     targets: ClassVar[str] = "signs"
     link: ClassVar[str] = "none"
+    compiled_slope: ClassVar[str] = "squared_hinge"
 
     @property
     def has_margin(self) -> bool:

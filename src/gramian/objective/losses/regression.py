@@ -21,6 +21,7 @@ class Squared(Loss):
 
     residual: ClassVar[bool] = True
     is_squared: ClassVar[bool] = True
+    compiled_slope: ClassVar[str] = "squared"
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return (y - f) ** 2
@@ -164,6 +165,7 @@ class Huber(Scaled):
 
     residual: ClassVar[bool] = True
     joint_form: ClassVar[bool] = True
+    compiled_slope: ClassVar[str] = "huber"
 
     delta: float = 1.35
     scale: float | None = None
@@ -268,6 +270,8 @@ class Poisson(Loss):
 
     targets: ClassVar[str] = "counts"
     link: ClassVar[str] = "log"
+    likelihood: ClassVar[bool] = True
+    compiled_slope: ClassVar[str] = "poisson"
     infimum_at_infinity: ClassVar[bool] = True
 
     def value(self, y: Floats, f: Floats) -> Floats:

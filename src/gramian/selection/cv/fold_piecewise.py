@@ -40,7 +40,7 @@ class FoldPiecewise(SharedFolds):
         dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
         quadratic = parts is not None and parts.smooth and parts.square.ndim == 1 and bool(parts.square.any())
         few = problem.p <= MOST_COLUMNS and rows.n * problem.p <= MOST_CELLS
-        return isinstance(problem.loss, PiecewiseLinear) and problem.m == 1 and dense and quadratic and few
+        return problem.loss.piecewise_linear and problem.m == 1 and dense and quadratic and few
 
     def __init__(self, task: FoldTask) -> None:
         super().__init__(task)

@@ -6,8 +6,6 @@ import numpy as np
 
 from gramian._core.numerics.compiled import compiled_later, njit
 from gramian._core.types import Floats, Ints
-from gramian.objective.losses.classification import Softmax
-from gramian.objective.losses.regression import Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, parallel_map
 from gramian.selection.cv.backtracking import Backtracking
@@ -44,8 +42,8 @@ class FoldProximal(FoldSearch):
         """Whether it is a smooth convex loss with zeros or bounds, and the Hessians of all models can be kept."""
         loss, parts = problem.loss, problem.parts
         models = 1 + max(each.count for each in plans)
-        smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
-        outputs = problem.m == 1 or type(loss) is Softmax
+        smooth = loss.smooth and loss.convex and not joint_scale(loss) and not loss.power
+        outputs = problem.m == 1 or loss.likelihood
         return (
             smooth
             and outputs

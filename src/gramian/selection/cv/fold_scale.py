@@ -41,9 +41,7 @@ class FoldScale(SharedFolds):
         models = 1 + sum(each.count for each in plans)
         most = MOST_WHOLE if parts is not None and parts.l1.any() else MAX_COLUMNS
         few = problem.p <= most and rows.n * max(problem.p, models) <= MAX_CELLS
-        return (
-            isinstance(problem.loss, Huber) and joint_scale(problem.loss) and problem.m == 1 and dense and every and few
-        )
+        return problem.loss.joint_form and joint_scale(problem.loss) and problem.m == 1 and dense and every and few
 
     def __init__(self, task: FoldTask) -> None:
         super().__init__(task)

@@ -9,7 +9,6 @@ from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
 from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.losses.classification import SoftKink
-from gramian.objective.losses.regression import Power
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, parallel_map
 from gramian.selection.cv.strategy import FoldTask, Strategy
@@ -66,7 +65,7 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
 def loo_predictions_of(problem: Problem, theta: Floats, index: Ints) -> Floats:
     """The leave-one-out predictions of a sample of rows, whose curvature stands for that of all."""
     alone = part_of(problem, index, alone=True)
-    if isinstance(alone.loss, PiecewiseLinear):
+    if alone.loss.piecewise_linear:
         alone = softened(alone, theta)
     hessian = alone.at(theta, hessian=True).hessian
     return loo_predictions(part_of(problem, index).with_loss(alone.loss), theta, hessian, whole=False)
@@ -232,7 +231,7 @@ def dense_enough(problem: Problem) -> bool:
 def has_dense_hessian(problem: Problem) -> bool:
     """Whether loss and penalty are smooth and convex, and their Hessian has a dense inverse that is worth its cost."""
     loss = problem.loss
-    smooth = loss.smooth and loss.convex and not joint_scale(loss) and not isinstance(loss, Power)
+    smooth = loss.smooth and loss.convex and not joint_scale(loss) and not loss.power
     return smooth and problem.parts is not None and problem.parts.smooth and dense_enough(problem)
 
 

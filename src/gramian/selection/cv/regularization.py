@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from gramian._core.types import Floats, Ints
-from gramian.objective.losses.base import PiecewiseLinear, Scaled
-from gramian.objective.losses.classification import MultiHinge, RootHinge
-from gramian.objective.losses.regression import Huber, StudentT
+from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.problem import Problem
 from gramian.rows import Block, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
@@ -75,7 +73,7 @@ def _bend(problem: Problem) -> float:
         w = block.weights
         fixed = loss.at(scale) if isinstance(loss, Scaled) and loss.scale is None else loss
         g = fixed.gradient(y, np.full(len(y), middle))
-        if fixed is not loss and isinstance(loss, Huber):
+        if fixed is not loss and loss.joint_form:
             g = g * scale  # its joint objective is scale + scale · loss
         return np.array([w @ np.abs(y - middle), w @ np.abs(g)])
 
@@ -250,7 +248,7 @@ class Refits(Strategy):
             start = None
             for a, alpha in enumerate(alphas):
                 fit = self.task.fit(problem.with_alpha(float(alpha)), start=start)
-                if not isinstance(problem.loss, PiecewiseLinear | MultiHinge | RootHinge | StudentT):
+                if not _starts_anew(problem.loss):
                     start = fit.theta
                 losses[a] = validation(test_problem, fit)
             return losses
@@ -295,7 +293,13 @@ def validation(test: Problem, fit: Solution) -> float:
     theta = bare.to_standardized(fit.coef, fit.intercept)
     mean = float(bare.rows.sum(lambda block: bare.block_sums(block, theta, 0)).value / bare.columns.weight)
     # Huber's loss is in units of its scale: what is minimised, and so the validation loss, is scale + scale · loss.
-    return mean if fit.scale is None or not isinstance(loss, Huber) else fit.scale * (1.0 + mean)
+    return mean if fit.scale is None or not loss.joint_form else fit.scale * (1.0 + mean)
+
+
+def _starts_anew(loss: Loss) -> bool:
+    """Whether a fit gains nothing from a neighbouring one, or may end at another stationary point."""
+    hinge = loss.piecewise_linear or loss.class_hinge or loss.weighted_hinge
+    return hinge or loss.weighted_least_squares
 
 
 def _splits(each: Plan, n: int) -> list[tuple[Ints, Ints]]:

@@ -7,11 +7,11 @@ import numpy as np
 from gramian._core.numerics.compiled import njit
 from gramian._core.types import Floats
 from gramian.objective.losses.base import Loss, PiecewiseLinear
-from gramian.objective.losses.classification import Logistic, SquaredHinge
-from gramian.objective.losses.regression import Huber, Poisson, Squared
+from gramian.objective.losses.regression import Huber
 
 PLAIN, MOMENTUM, ADAGRAD, RMSPROP, ADAM = range(5)
-KINKED, SQUARED, LOGISTIC, POISSON, SQUARED_HINGE, HUBER = range(6)
+SLOPES = ("piecewise_linear", "squared", "logistic", "poisson", "squared_hinge", "huber")
+PIECEWISE_LINEAR, SQUARED, LOGISTIC, POISSON, SQUARED_HINGE, HUBER = range(6)
 KEPT = 0.9  # share of the mean square of the gradient that RMSProp keeps from step to step
 KEPT_LONG = 0.999  # the same for Adam
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
@@ -19,19 +19,22 @@ _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled_loss(loss: Loss, y: Floats) -> tuple[int, Floats, Floats, Floats] | None:
     """The number of a loss and three arrays that say its slope at each row; None for losses not compiled here."""
-    if loss.piecewise_linear:
-        return KINKED, *cast(PiecewiseLinear, loss).breakpoint(y)
-    if type(loss) is Huber:
-        return HUBER, y, np.array([loss.delta]), np.array([loss.unit])
-    code = {Squared: SQUARED, Logistic: LOGISTIC, Poisson: POISSON, SquaredHinge: SQUARED_HINGE}.get(type(loss))
-    return None if code is None else (code, y, np.zeros(1), np.zeros(1))
+    if not loss.compiled_slope:
+        return None
+    code = SLOPES.index(loss.compiled_slope)
+    if code == PIECEWISE_LINEAR:
+        return code, *cast(PiecewiseLinear, loss).breakpoint(y)
+    if code == HUBER:
+        huber = cast(Huber, loss)
+        return code, y, np.array([huber.delta]), np.array([huber.unit])
+    return code, y, np.zeros(1), np.zeros(1)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _slope(code: int, a: Any, b: Any, c: Any, i: int, f: float) -> float:  # pragma: no cover - compiled
     """∂ loss / ∂ f of row i."""
     y = a[i]
-    if code == KINKED:
+    if code == PIECEWISE_LINEAR:
         return c[i] if f > y else (b[i] if f < y else 0.5 * (b[i] + c[i]))
     if code == SQUARED:
         return 2.0 * (f - y)

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.linalg as sl
 
 from gramian._core.types import Bools, Floats, Ints, Singles
-from gramian.objective.losses.classification import Softmax
 from gramian.objective.problem import Problem, smooth
 from gramian.rows import MemoryRows, parallel_map
 from gramian.rows.labels import CodedRows
@@ -30,9 +29,10 @@ RAISED = 1e-5  # of the diagonal, in single precision
 
 def stackable(problem: Problem) -> bool:
     """Whether it is a softmax over dense rows in memory with a smooth penalty, so that one copy serves all models."""
-    rows = problem.rows
+    rows, loss = problem.rows, problem.loss
     dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
-    return dense and type(problem.loss) is Softmax and smooth(problem) and rows.n * problem.p <= MOST_CELLS
+    softmax = loss.likelihood and loss.targets == "classes"
+    return dense and softmax and smooth(problem) and rows.n * problem.p <= MOST_CELLS
 
 
 @dataclass(eq=False)
