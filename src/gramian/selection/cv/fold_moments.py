@@ -51,14 +51,14 @@ class FoldMoments:
 
     def losses(self, paths: list[Path]) -> Floats:
         """Validation losses (A, K) of the path of each training part."""
-        found = [validation_loss(test, *path) for path, (_, test) in zip(paths, self.splits, strict=True)]
-        return np.column_stack(found)
+        columns = [validation_loss(test, *path) for path, (_, test) in zip(paths, self.splits, strict=True)]
+        return np.column_stack(columns)
 
 
 def searching() -> AbstractContextManager[deadline.Limit]:
     """A search that leaves time for the fit after it."""
-    left = deadline.remaining()
-    return deadline.within(None if left is None else SEARCH * left)
+    remaining = deadline.remaining()
+    return deadline.within(None if remaining is None else SEARCH * remaining)
 
 
 class Limited:

@@ -166,7 +166,7 @@ class _Path:
     def _curvatures(self, problem: Problem, total: Floats) -> list[Curvature]:
         """Of every model at this alpha: the Hessian of its atoms, and what earlier steps have shown of its loss."""
         assert self.hessians is not None
-        found = []
+        curvatures = []
         share = self.train / total[:, None]
         if self.hessians.shape[1] == 1:
             sums = np.tensordot(share, self.hessians[:, 0], axes=1)
@@ -174,5 +174,5 @@ class _Path:
             sums = np.stack([np.tensordot(part, self.hessians[:, k], axes=1) for k, part in enumerate(share)])
         sums += problem.penalty_hessian
         for H, pairs in zip(sums, self.pairs, strict=True):
-            found.append(Curvature(H).updated_by((s, change + problem.penalty_hessian @ s) for s, change in pairs))
-        return found
+            curvatures.append(Curvature(H).updated_by((s, change + problem.penalty_hessian @ s) for s, change in pairs))
+        return curvatures

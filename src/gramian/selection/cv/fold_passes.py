@@ -105,14 +105,14 @@ class FoldPasses:
         block = rows.collect()
         if sp.issparse(block.source) and block.source.nnz > MOST_CELLS:
             return None
-        labels, found = self.plan.folds.labels(0, rows.n), []
+        labels, panels = self.plan.folds.labels(0, rows.n), []
         size = rows.n if problem.m == 1 else max(MOST_PREDICTIONS // (problem.m * len(self.train)), 64)
         for atom in range(self.train.shape[1]):
             index = np.flatnonzero(labels == atom)
             for start in range(0, len(index), size):
                 parts = problem.panels(block.subset(index[start : start + size]), whole=True)
-                found += [(atom, (X if sp.issparse(X) else np.array(X), np.array(y), w)) for X, y, w in parts]
-        return found
+                panels += [(atom, (X if sp.issparse(X) else np.array(X), np.array(y), w)) for X, y, w in parts]
+        return panels
 
     def sums(self, problem: Problem, theta: Floats, curved: Floats | None = None) -> Sums:
         """The sums of every atom for θ (M, m p), and of one output the Hessians at each of `curved` (H, p)."""
@@ -130,17 +130,17 @@ class FoldPasses:
             return _total([of_part(*part) for part in problem.panels(block, whole=curved is None)])
 
         if self.panels is None:
-            found = problem.rows.sum_by_fold(of_block, self.plan.folds)
+            of_atoms = problem.rows.sum_by_fold(of_block, self.plan.folds)
         else:
             with np.errstate(over="ignore", invalid="ignore"):
                 parts = parallel_map(lambda item: of_part(*item[1]), self.panels)
             atoms: list[list[AtomSums]] = [[] for _ in range(self.train.shape[1])]
             for (atom, _), mine in zip(self.panels, parts, strict=True):
                 atoms[atom].append(mine)
-            found = [_total(some) if some else None for some in atoms]
+            of_atoms = [_total(parts_of_atom) if parts_of_atom else None for parts_of_atom in atoms]
         none = None if curved is None else np.zeros((len(curved), m * p, m * p))
         nothing = AtomSums(0.0, np.zeros(count), np.zeros(count), np.zeros((count * m, p)), none)
-        sums = [nothing if atom is None else _settled(problem, atom) for atom in found]
+        sums = [nothing if atom is None else _settled(problem, atom) for atom in of_atoms]
         return Sums(
             np.array([atom.weight for atom in sums]),
             np.stack([atom.values for atom in sums]),
@@ -237,11 +237,11 @@ def _partial_hessian(problem: Problem, part: Any, y: Floats, w: Any, theta: Floa
 def _some_columns(problem: Problem, part: Any, columns: Ints) -> Floats:
     """Columns of prepared rows, centred and scaled; d stands for the ones of the intercept."""
     inner = columns < problem.d
-    some = columns[inner]
-    X = part[:, some]
+    selected = columns[inner]
+    X = part[:, selected]
     X = X.toarray() if sp.issparse(X) else X
     if sp.issparse(part) or not problem.far:
-        X = (X - problem.center[some]) * problem.inverse[some]
+        X = (X - problem.center[selected]) * problem.inverse[selected]
     if inner.all():
         return np.asarray(X)
     Z = np.ones((part.shape[0], len(columns)))
@@ -285,10 +285,10 @@ class FoldSearch(SharedFolds):
         """Mean validation losses (A, K) from large alphas to small; None where a part does not converge."""
         tables = []
         for number in range(len(self.plans)):
-            found = self._of_plan(number, alphas)
-            if found is None:
+            part_losses = self._of_plan(number, alphas)
+            if part_losses is None:
                 return None
-            tables.append(found)
+            tables.append(part_losses)
         return np.column_stack(tables)
 
     def _beaten(self, table: Floats) -> bool:
@@ -301,12 +301,12 @@ class FoldSearch(SharedFolds):
         search = self.searches[number]
         table = np.empty((len(alphas), self.plans[number].count))
         for row, alpha in enumerate(alphas):
-            found = search.at(float(alpha))
-            if found is None:
+            losses = search.at(float(alpha))
+            if losses is None:
                 return None
-            table[row] = found
+            table[row] = losses
             if self._beaten(table[: row + 1]):
-                table[row + 1 :] = found
+                table[row + 1 :] = losses
                 break
             self.path[float(alpha)] = search.known[float(alpha)][0].reshape(self.problem.m, -1).copy()
         return table

@@ -106,28 +106,32 @@ class _Path:
                 self._mend(live, point - search.base[live], slope - slopes[live])
             slopes[live] = slope
             g = slope + model.slope(point)
-            left = np.abs(point - model.prox(point - g))
-            missing = np.array([bool(row.any()) for row in self._outside(live, left)])
+            residual = np.abs(point - model.prox(point - g))
+            missing = np.array([bool(row.any()) for row in self._outside(live, residual)])
             fresh = self.own and not number
             if not self.hessians or fresh or missing.any():
-                some = np.ones(len(live), dtype=bool) if not self.own or fresh else missing
-                self._renew(model, live[some], theta, slopes, total)
+                stale = np.ones(len(live), dtype=bool) if not self.own or fresh else missing
+                self._renew(model, live[stale], theta, slopes, total)
                 renewed = True
-            delta, predicted = self._steps(model, live, point, g, left)
+            delta, predicted = self._steps(model, live, point, g, residual)
             slow = (predicted < SLOW * fall[live]) & (-predicted > SETTLED**2 * np.abs(smooth))
             if slow.any():
                 # The solution of all rows says nothing of the others where it is fast and they are not.
                 self.own = self.own or bool(renewed and not slow[live == 0].any())
                 renewed = True
-                some = slow if self.own else np.ones(len(live), dtype=bool)
-                self._renew(model, live[some], theta, slopes, total)
-                delta[some], predicted[some] = self._steps(model, live[some], point[some], g[some], left[some])
+                stale = slow if self.own else np.ones(len(live), dtype=bool)
+                self._renew(model, live[stale], theta, slopes, total)
+                delta[stale], predicted[stale] = self._steps(
+                    model, live[stale], point[stale], g[stale], residual[stale]
+                )
             if not (np.isfinite(predicted).all() and np.isfinite(there).all()) or self._flat(
-                live, left, FLAT * np.einsum("ka,ak->k", share, sums.sizes)
+                live, residual, FLAT * np.einsum("ka,ak->k", share, sums.sizes)
             ):
                 return None
-            near = (-predicted <= SETTLED**2 * np.abs(smooth)) & (there <= self.level[live])
-            done = near & (live > 0)  # the loss after the last step is to first order: a test part has a slope there
+            converged = (-predicted <= SETTLED**2 * np.abs(smooth)) & (there <= self.level[live])
+            done = converged & (
+                live > 0
+            )  # the loss after the last step is to first order: a test part has a slope there
             validation_losses = (sums.values + np.einsum("akp,kp->ak", sums.gradients, delta))[:, done]
             with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                 part = test[live[done] - 1]
@@ -135,7 +139,7 @@ class _Path:
             search.advance(live, point, there, delta, predicted)
             fall[live] = predicted
             theta[live] = model.within(point + delta)
-            live = live[~near]
+            live = live[~converged]
             if not len(live):
                 for k, (index, H) in enumerate(zip(self.index, self.hessians, strict=True)):
                     slopes[k, index] += H @ search.step[k, index]
@@ -147,29 +151,29 @@ class _Path:
         """Where the quadratic models at the nearest solution have their minimum under this alpha."""
         if not self.known:
             return np.repeat(model.problem.zero().reshape(1, -1), self.count, axis=0)
-        near = nearest(self.known, alpha)
-        theta = self.known[near]
-        g = self.slopes[near] + model.slope(theta)
-        left = np.abs(theta - model.prox(theta - g))
-        found = theta + self._steps(model, np.arange(self.count), theta, g, left, PREDICTED)[0]
-        self.starts[alpha] = near, found
-        if near in self.starts:  # what the last such start lacked, this one is expected to lack
-            before, start = self.starts[near]
-            ratio = np.log(near / alpha) / np.log(before / near)
-            better = found + ratio**2 * (theta - start) if 0 < ratio <= EVEN else found
-            found = np.where((start != 0) & (better * found > 0), better, found)
-        return model.within(found)
+        neighbour = nearest(self.known, alpha)
+        theta = self.known[neighbour]
+        g = self.slopes[neighbour] + model.slope(theta)
+        residual = np.abs(theta - model.prox(theta - g))
+        start_here = theta + self._steps(model, np.arange(self.count), theta, g, residual, PREDICTED)[0]
+        self.starts[alpha] = neighbour, start_here
+        if neighbour in self.starts:  # what the last such start lacked, this one is expected to lack
+            before, start = self.starts[neighbour]
+            ratio = np.log(neighbour / alpha) / np.log(before / neighbour)
+            better = start_here + ratio**2 * (theta - start) if 0 < ratio <= EVEN else start_here
+            start_here = np.where((start != 0) & (better * start_here > 0), better, start_here)
+        return model.within(start_here)
 
-    def _outside(self, live: Ints, left: Floats) -> Floats:
+    def _outside(self, live: Ints, residual: Floats) -> Floats:
         """What is left of the conditions of optimality beyond the numbers that the Hessians are of."""
-        found = left.copy()
-        for row, k in zip(found, live, strict=True):
+        outside = residual.copy()
+        for row, k in zip(outside, live, strict=True):
             row[self.index[k] if self.index else slice(None)] = 0.0
-        return found
+        return outside
 
-    def _flat(self, live: Ints, left: Floats, least: Floats) -> bool:
+    def _flat(self, live: Ints, residual: Floats, least: Floats) -> bool:
         """Whether a condition of optimality is not met where the loss does not curve."""
-        pairs = [(row[self.index[k]], np.diagonal(self.hessians[k])) for k, row in zip(live, left, strict=True)]
+        pairs = [(row[self.index[k]], np.diagonal(self.hessians[k])) for k, row in zip(live, residual, strict=True)]
         return any((row[curve <= 0] > most).any() for (row, curve), most in zip(pairs, least, strict=True))
 
     def _renew(self, model: "_Models", live: Ints, theta: Floats, slopes: Floats, total: Floats) -> None:
@@ -200,11 +204,11 @@ class _Path:
                 _add_outer(H, Hs, -1.0 / curve)
 
     def _steps(
-        self, model: "_Models", live: Ints, theta: Floats, g: Floats, left: Floats, inner: float = INNER
+        self, model: "_Models", live: Ints, theta: Floats, g: Floats, residual: Floats, inner: float = INNER
     ) -> tuple[Floats, Floats]:
         """The step of every model to the minimum of its quadratic model, and the change of the objective to be had."""
         delta = np.zeros_like(theta)
-        enough = inner * left.max(axis=1, initial=0.0)
+        enough = inner * residual.max(axis=1, initial=0.0)
 
         def of_one(row: int) -> None:
             k = live[row]
@@ -277,14 +281,14 @@ class _Models:
 
     def within(self, theta: Floats) -> Floats:
         """θ moved to the nearest point within bounds."""
-        found = theta.copy()
-        c = self._coef(found)
+        moved = theta.copy()
+        c = self._coef(moved)
         np.clip(c, self.problem.low, self.problem.high, out=c)
-        return found
+        return moved
 
     def prox(self, theta: Floats) -> Floats:
-        found = [self.problem.prox(one.reshape(self.problem.m, -1), 1.0) for one in theta]
-        return np.stack(found).reshape(theta.shape)
+        proxes = [self.problem.prox(one.reshape(self.problem.m, -1), 1.0) for one in theta]
+        return np.stack(proxes).reshape(theta.shape)
 
     def nonsmooth(self, theta: Floats) -> Floats:
         return np.array([self.problem.nonsmooth_penalty(one.reshape(self.problem.m, -1)) for one in theta])

@@ -171,12 +171,12 @@ class SmallPath:
             delta = -(self.inverses[live] @ g[:, :, None])[:, :, 0]
             return delta, -(g * delta).sum(axis=1)
         H = self.hessians[live] + problem.penalty_hessian
-        left = np.abs(theta - problem.prox(theta - g, 1.0))
+        residual = np.abs(theta - problem.prox(theta - g, 1.0))
         curve = np.diagonal(H, axis1=1, axis2=2)
-        if ((curve <= 0) & (left > FLAT * size[:, None])).any():
+        if ((curve <= 0) & (residual > FLAT * size[:, None])).any():
             return None
         x, slope = theta.copy(), g.copy()
-        for k, enough in enumerate((INNER * left.max(axis=1, initial=0.0)).tolist()):
+        for k, enough in enumerate((INNER * residual.max(axis=1, initial=0.0)).tolist()):
             minimiser(len(x[k]))(H[k], x[k], slope[k], *problem.separable, enough, MAX_SWEEPS)
         delta = x - theta
         return delta, nonsmooth - nonsmooth_part(problem, _within(problem, theta + delta)) - (g * delta).sum(axis=1)

@@ -141,27 +141,27 @@ class _Path:
     ) -> tuple[Floats, Bools]:
         """Newton steps with the Hessian where they begin, and which end, as the gradient there says, at an optimum."""
         x, linear, neglected = np.zeros_like(g), g, np.zeros_like(g)
-        near = np.zeros(len(g), dtype=bool)
+        converged = np.zeros(len(g), dtype=bool)
         close = bool((energy <= NEARBY**2 * value).all())
         for _ in range(MORE_STEPS):
             length = np.sqrt(np.maximum(energy, 1e-300) / value)
             forcing = np.minimum(length, FORCING)  # what is neglected grows with the square of the length
             forcing = np.clip(FINEST * SETTLED / length, forcing, FINEST)
-            enough = np.where(near, np.inf, forcing**2 * energy)
-            s, left, products = self.models.directions(live, linear + neglected, z, solve, enough)
+            enough = np.where(converged, np.inf, forcing**2 * energy)
+            s, residual, products = self.models.directions(live, linear + neglected, z, solve, enough)
             self.products += products
-            self.decades -= float(np.log10(forcing[~near].min()))
+            self.decades -= float(np.log10(forcing[~converged].min()))
             x += s
             if not close:
                 break
-            linear = left - neglected
+            linear = residual - neglected
             neglected = self.models.neglected(live, x)
             z = solve(linear + neglected)
             last, energy = energy, ((linear + neglected) * z).sum(axis=(1, 2))
-            near = energy <= SETTLED**2 * value
-            if near.all() or not (energy <= FAST**2 * last)[~near].all():
+            converged = energy <= SETTLED**2 * value
+            if converged.all() or not (energy <= FAST**2 * last)[~converged].all():
                 break
-        return np.where(near[:, None, None], x - z, x), near
+        return np.where(converged[:, None, None], x - z, x), converged
 
     def _preconditioner(self, alpha: float, theta: Floats) -> Product | None:
         """The Hessian of all rows at the nearest alpha, or here where products have grown many with that one."""

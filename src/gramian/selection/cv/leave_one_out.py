@@ -43,7 +43,7 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
     back = inverse @ slope.reshape(-1)
 
     def of_block(block: Block) -> list[Floats]:
-        found = []
+        predictions = []
         for part, y, w in problem.panels(block):
             Z = problem.standard(part)
             f = problem.predictions(part, theta)
@@ -53,11 +53,11 @@ def loo_predictions(problem: Problem, theta: Floats, hessian: Floats, *, whole: 
                 u = problem.loss.gradient(y, f[:, 0])
                 h = problem.loss.curvature(y, f[:, 0])
                 q = ((Z @ inverse) * Z).sum(axis=1)
-                rest = 1.0 - np.minimum(share * h * q, MOST_LEVERAGE)
-                found.append(f + (share * (u * q + Z @ back) / rest)[:, None])
+                complement = 1.0 - np.minimum(share * h * q, MOST_LEVERAGE)
+                predictions.append(f + (share * (u * q + Z @ back) / complement)[:, None])
             else:
-                found.append(f + _several(problem, Z, y, f, share, inverse, back))
-        return found
+                predictions.append(f + _several(problem, Z, y, f, share, inverse, back))
+        return predictions
 
     return np.concatenate(problem.rows.sum(of_block))
 
@@ -100,8 +100,8 @@ def _several(problem: Problem, Z: Floats, y: Floats, f: Floats, share: Floats, i
             Q[:, a, b] = Q[:, b, a] = ((Z @ blocks[a, :, b, :]) * Z).sum(axis=1)
     u, H = problem.loss.gradient(y, f), problem.loss.curvature(y, f)
     pulled = np.einsum("nab,nb->na", Q, u) + Z @ back.reshape(m, p).T
-    left = np.eye(m) - share[:, None, None] * np.einsum("nab,nbc->nac", Q, H)
-    return np.asarray(np.linalg.solve(left, (share[:, None] * pulled)[:, :, None])[:, :, 0])
+    reduction = np.eye(m) - share[:, None, None] * np.einsum("nab,nbc->nac", Q, H)
+    return np.asarray(np.linalg.solve(reduction, (share[:, None] * pulled)[:, :, None])[:, :, 0])
 
 
 def left_out_losses(problem: Problem, theta: Floats, hessian: Floats) -> tuple[Floats, Floats, float]:
@@ -161,24 +161,24 @@ def _chunk(
     problem: Problem, theta: Floats, inverse: Floats, Z: Floats, y: Floats, weight: Floats, index: Ints
 ) -> Floats:
     m, p, d, count = problem.m, problem.p, problem.d, len(index)
-    own, left = Z[index], weight.sum() - weight[index]
+    own, others = Z[index], weight.sum() - weight[index]
     before = own @ theta.T
     models = np.repeat(theta[None], count, axis=0)
-    solve = _downdated(problem, inverse, own, y[index], before, weight[index] / weight.sum(), left / weight.sum())
-    found, live, alone = before.copy(), np.arange(count), []
+    solve = _downdated(problem, inverse, own, y[index], before, weight[index] / weight.sum(), others / weight.sum())
+    predictions, live, alone = before.copy(), np.arange(count), []
     first, last = np.zeros(count), np.full(count, np.inf)
     for number in range(MOST_STEPS):
         g = _slopes(problem, Z, y, models[live])
         g *= weight
         g[np.arange(len(live)), :, index[live]] = 0.0
-        gradient = np.asarray(g.reshape(-1, len(Z)) @ Z).reshape(len(live), m, p) / left[live][:, None, None]
+        gradient = np.asarray(g.reshape(-1, len(Z)) @ Z).reshape(len(live), m, p) / others[live][:, None, None]
         c = models[live][:, :, :d]
         gradient[:, :, :d] += 2.0 * (c * problem.square if problem.square.ndim == 1 else c @ problem.square)
         step = solve(live, gradient)
         models[live] -= step
         moved = np.abs(np.einsum("cmp,cp->cm", step, own[live])).max(axis=1)
         first[live] = moved if number == 0 else first[live]
-        found[live] = np.einsum("cmp,cp->cm", models[live], own[live])
+        predictions[live] = np.einsum("cmp,cp->cm", models[live], own[live])
         lost = ~(moved <= 0.8 * last[live])
         alone += list(live[lost])
         last[live] = moved
@@ -187,8 +187,8 @@ def _chunk(
             break
     for k in [*alone, *live]:  # far from any quadratic: fitted by themselves
         rest = part_of(problem, np.delete(np.arange(len(Z)), index[k]), alone=True)
-        found[k] = fit_problem(rest, start=theta, warn=False).theta @ own[k]
-    return found
+        predictions[k] = fit_problem(rest, start=theta, warn=False).theta @ own[k]
+    return predictions
 
 
 def _slopes(problem: Problem, Z: Floats, y: Floats, models: Floats) -> Floats:
@@ -202,7 +202,7 @@ def _slopes(problem: Problem, Z: Floats, y: Floats, models: Floats) -> Floats:
 
 
 def _downdated(
-    problem: Problem, inverse: Floats, own: Floats, y: Floats, f: Floats, share: Floats, left: Floats
+    problem: Problem, inverse: Floats, own: Floats, y: Floats, f: Floats, share: Floats, other_share: Floats
 ) -> Callable[[Ints, Floats], Floats]:
     """The inverse Hessians without each row: (models, gradients) ↦ Newton steps."""
     m, p = problem.m, problem.p
@@ -218,7 +218,7 @@ def _downdated(
         flat = np.asarray(g.reshape(len(live), m * p) @ inverse)
         for row, k in zip(flat, live, strict=True):
             row += reach[k] @ (middle[k] @ np.einsum("mp,p->m", row.reshape(m, p), own[k]))
-        return flat.reshape(g.shape) * left[live][:, None, None]
+        return flat.reshape(g.shape) * other_share[live][:, None, None]
 
     return solve
 

@@ -190,16 +190,16 @@ def fold_weights(plans: list[Plan], rows: Rows) -> Floats | None:
 
 def split_sums(rows: Rows, f: Callable[[Any], T], plans: list[Plan]) -> list[tuple[T, T]]:
     """(training total, test total) of every split, each atom summed once."""
-    found: list[tuple[T, T]] = []
+    totals_of_splits: list[tuple[T, T]] = []
     for part in plans:
         totals: list[Any] = rows.sum_by_fold(f, part.folds)
         complete = part.count == len(totals) > 2 and bool((part.train == ~np.eye(part.count, dtype=bool)).all())
         if part.leave_one_out or complete:
-            found += list(zip(_all_but_one(totals), totals, strict=True))
+            totals_of_splits += list(zip(_all_but_one(totals), totals, strict=True))
         else:
             for train, test in zip(part.train, part.test, strict=True):
-                found.append((_total(totals, train), _total(totals, test)))
-    return found
+                totals_of_splits.append((_total(totals, train), _total(totals, test)))
+    return totals_of_splits
 
 
 def _total(totals: list[Any], chosen: Bools) -> Any:

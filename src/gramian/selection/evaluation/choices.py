@@ -57,13 +57,13 @@ def choices_of(model: Estimator, path: str = "") -> dict[str, object]:
     for name, value in vars(model).items():
         if not name.endswith("_") or name.startswith("_") or name in NO_CHOICE or hasattr(value, "fit"):
             continue
-        given = parameters.get(name[:-1])
+        parameter = parameters.get(name[:-1])
         if name in CHOSEN:
             # With alpha a number, an array alpha_ is something else: coefficients of a kernel model.
-            chosen = not (_same(given, value) or (isinstance(given, Number) and np.ndim(value)))
+            chosen = not (_same(parameter, value) or (isinstance(parameter, Number) and np.ndim(value)))
         else:
             simple = isinstance(value, Number | str | np.generic) or hasattr(value, "get_params")
-            chosen = name[:-1] in parameters and simple and not _same(given, value)
+            chosen = name[:-1] in parameters and simple and not _same(parameter, value)
         if chosen:
             choices[path + name] = value
     if hasattr(model, "get_support"):
@@ -85,9 +85,9 @@ def _parts(model: Estimator) -> Iterator[tuple[str, Estimator]]:
             yield "estimator" if name == "best_estimator_" else name[:-1], value
 
 
-def _same(given: Any, value: Any) -> bool:
+def _same(parameter: Any, value: Any) -> bool:
     try:
-        return bool(np.all(given == value))
+        return bool(np.all(parameter == value))
     except (TypeError, ValueError):
         return False
 

@@ -148,7 +148,7 @@ def compare(
     level, seed = check_level(interval), seed_from(random_state, default=None)
     sample = read(X, y, sample_weight, classifier=classifier)
     pairs = splits(outer, sample, seed, "outer")
-    given = [(sample.kept[train], sample.kept[test]) for train, test in pairs]
+    pairs_given = [(sample.kept[train], sample.kept[test]) for train, test in pairs]
     if metric is None:
         metric = "accuracy" if classifier else "mse"
     a, b = (
@@ -157,7 +157,7 @@ def compare(
             X,
             y,
             sample_weight=sample_weight,
-            outer=given,
+            outer=pairs_given,
             inner=inner,
             metrics=metric,
             interval=level,
@@ -175,10 +175,10 @@ def compare(
         )
     single = all(len(test) == 1 for _, test in pairs)
     amounts = np.array([sample.amount(test) for _, test in pairs]) if single else None
-    found = fold_mean(folds, ratio_of(sample, pairs), level, amounts)
+    difference = fold_mean(folds, ratio_of(sample, pairs), level, amounts)
     better = None
-    if found.low > 0 or found.high < 0:
-        better = "a" if (found.mean > 0) == score_a.greater_is_better else "b"
+    if difference.low > 0 or difference.high < 0:
+        better = "a" if (difference.mean > 0) == score_a.greater_is_better else "b"
     rows = exact = None
     known = METRICS.get(ALIASES.get(name, name))
     row_losses = None if known is None else known.row_losses
@@ -194,11 +194,11 @@ def compare(
     return Comparison(
         name,
         (type(model_a).__name__, type(model_b).__name__),
-        found.mean,
-        found.se,
-        found.low,
-        found.high,
-        found.p,
+        difference.mean,
+        difference.se,
+        difference.low,
+        difference.high,
+        difference.p,
         better,
         folds,
         rows,

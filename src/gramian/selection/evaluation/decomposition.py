@@ -204,44 +204,44 @@ def _amount(noise: float | str) -> float | None:
     return float(noise)
 
 
-def _squared(found: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
-    sample = found.sample
+def _squared(predictions: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
+    sample = predictions.sample
     y = np.asarray(sample.y, dtype=np.float64).reshape(sample.n, -1)
-    values = found.values.reshape(*found.there.shape, -1)
-    there = found.there[..., None]
+    values = predictions.values.reshape(*predictions.there.shape, -1)
+    there = predictions.there[..., None]
     count = there.sum(axis=1)
     mean = np.where(there, values, 0.0).sum(axis=1) / count
     deviations = np.where(there, values - mean[:, None], 0.0)
     variance = (deviations**2).sum(axis=1) / (count - 1)
     # The mean of J models has a variance of its own, 1/J of theirs, that is no bias.
-    target = y if truth is None else found.truth(truth).reshape(y.shape)
+    target = y if truth is None else predictions.truth(truth).reshape(y.shape)
     rest = ((target - mean) ** 2 - variance / count).mean(axis=(0, 2))
     spread = variance.mean(axis=(0, 2))
     prediction = mean.mean(axis=0).reshape(sample.y.shape)
     w, notes = sample.weight, []
-    left = float(np.average(rest, weights=w))
-    if left < 0:
+    limit = float(np.average(rest, weights=w))
+    if limit < 0:
         notes.append("The variance measured exceeded the loss; it was lowered to that. More repeats would help.")
-        spread, rest = spread + left, rest - left
-        left = 0.0
+        spread, rest = spread + limit, rest - limit
+        limit = 0.0
     if truth is not None:
         noise = ((y - target) ** 2).mean(axis=1)
         parts = {"bias": rest, "variance": spread, "noise": noise}
-        return _finished(found, parts, left, prediction, "squared", "the truth given", notes=notes)
+        return _finished(predictions, parts, limit, prediction, "squared", "the truth given", notes=notes)
     value, source = (amount, "the number given") if amount is not None else noise_variance(sample)
-    if value > left:
-        notes.append(f"The noise was lowered from {value:.5g} to {left:.5g}: all of the loss that is not variance.")
-        value = left
+    if value > limit:
+        notes.append(f"The noise was lowered from {value:.5g} to {limit:.5g}: all of the loss that is not variance.")
+        value = limit
     parts = {"bias": rest - value, "variance": spread, "noise": np.full(sample.n, value)}
-    return _finished(found, parts, left - value, prediction, "squared", source, notes=notes)
+    return _finished(predictions, parts, limit - value, prediction, "squared", source, notes=notes)
 
 
-def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
-    sample = found.sample
+def _zero_one(predictions: Predictions, amount: float | None, truth: Callable[[Matrix], Array] | None) -> BiasVariance:
+    sample = predictions.sample
     classes, w = sample.classes, sample.weight
     assert classes is not None
-    values = found.values.reshape(-1, sample.n)
-    there = found.there.reshape(-1, sample.n)
+    values = predictions.values.reshape(-1, sample.n)
+    there = predictions.there.reshape(-1, sample.n)
     counts = np.stack([((values == code) & there).sum(axis=0) for code in range(len(classes))], axis=1)
     votes = counts / there.sum(axis=0)[:, None]
     rows = np.arange(sample.n)
@@ -252,7 +252,7 @@ def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Matrix]
     k = max(len(classes), 2)
     notes: list[str] = []
     if truth is not None:
-        best = found.truth(truth).astype(np.int64)
+        best = predictions.truth(truth).astype(np.int64)
         wrong = 1.0 - votes[rows, best]
         bias = (main != best).astype(np.float64)
         mean_bias = float(np.average(bias, weights=w))
@@ -276,8 +276,8 @@ def _zero_one(found: Predictions, amount: float | None, truth: Callable[[Matrix]
     parts = {"bias": bias, "variance": wrong - bias, "noise": loss - wrong}
     harm = float(np.average(unbiased, weights=w))
     good = harm - float(np.average(parts["variance"], weights=w))
-    more = {"noise_rate": rate, "variance_unbiased": harm, "variance_biased": good, "notes": notes}
-    return _finished(found, parts, mean_bias, classes[main], "zero_one", source, **more)
+    details = {"noise_rate": rate, "variance_unbiased": harm, "variance_biased": good, "notes": notes}
+    return _finished(predictions, parts, mean_bias, classes[main], "zero_one", source, **details)
 
 
 def _finished(

@@ -174,10 +174,10 @@ class HoldOut:
         they were fitted to, and the `Opening` says that this was not checked.
         """
         if self.opened is not None:
-            known = ", ".join(f"{name} {score.value:.5g}" for name, score in self.opened.scores.items())
+            measured = ", ".join(f"{name} {score.value:.5g}" for name, score in self.opened.scores.items())
             when = f"{self.opened.when:%Y-%m-%d at %H:%M} UTC"
             raise RuntimeError(
-                f"This test set was opened on {when} for {self.opened.model}: {known}. "
+                f"This test set was opened on {when} for {self.opened.model}: {measured}. "
                 "A second look would make it a part of the choice: compare models by gm.selection.evaluate on the "
                 "training rows, and hold out new rows for a new test."
             )
@@ -196,13 +196,13 @@ class HoldOut:
         measures = scorers(metrics, model, sample)
         rows = np.arange(sample.n)
         needs = {"labels", *(part.needs for part in measures)}
-        found = {need: predicted(model, sample, rows, self._training.kept, need) for need in needs}
+        predictions = {need: predicted(model, sample, rows, self._training.kept, need) for need in needs}
         scores = {
-            part.name: Pooled(*part.interval(sample.y, found[part.needs], sample.weight, sample.classes, level))
+            part.name: Pooled(*part.interval(sample.y, predictions[part.needs], sample.weight, sample.classes, level))
             for part in measures
         }
         name = " ".join(repr(model).split())
-        self.opened = Opening(scores, found["labels"], sample.kept, name, datetime.now(UTC), level, remembered)
+        self.opened = Opening(scores, predictions["labels"], sample.kept, name, datetime.now(UTC), level, remembered)
         return self.opened
 
     def __copy__(self) -> "HoldOut":

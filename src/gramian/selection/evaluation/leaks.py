@@ -43,23 +43,23 @@ def _parts(model: Estimator, training: Sample, test: Sample) -> Iterator[tuple[A
 
 
 def _seen(part: Any, X_train: Any, X_test: Any, training: Sample, test: Sample) -> tuple[int, int]:
-    known = getattr(part, "_training_rows", None)
-    if not isinstance(known, TrainingRows):
+    remembered = getattr(part, "_training_rows", None)
+    if not isinstance(remembered, TrainingRows):
         kept = [getattr(part, name) for name in KEPT_TABLES if hasattr(part, name)]
-        known = TrainingRows(row_hashes(kept[0]), np.zeros(0, dtype=np.uint64)) if kept else None
-    if known is None:
+        remembered = TrainingRows(row_hashes(kept[0]), np.zeros(0, dtype=np.uint64)) if kept else None
+    if remembered is None:
         return 0, 0
     try:
         tested, trained = row_hashes(X_test), row_hashes(X_train)
-        hits = int(np.isin(known.rows, np.setdiff1d(tested, trained)).sum())
-        compared = int(np.isin(known.rows, trained).sum())
+        hits = int(np.isin(remembered.rows, np.setdiff1d(tested, trained)).sum())
+        compared = int(np.isin(remembered.rows, trained).sum())
     except (TypeError, ValueError):
         hits = compared = 0
     if hits:
-        return hits, len(known.rows)
+        return hits, len(remembered.rows)
     targets = np.concatenate([training.y, test.y])
-    if len(known.targets) and targets.ndim == 1 and len(np.unique(targets)) >= DISTINCT * len(targets):
-        hits = int(np.isin(known.targets, np.setdiff1d(row_hashes(test.y), row_hashes(training.y))).sum())
-        if hits >= max(3.0, 0.5 * len(known.targets) * test.n / (test.n + training.n)):
-            return hits, len(known.targets)
+    if len(remembered.targets) and targets.ndim == 1 and len(np.unique(targets)) >= DISTINCT * len(targets):
+        hits = int(np.isin(remembered.targets, np.setdiff1d(row_hashes(test.y), row_hashes(training.y))).sum())
+        if hits >= max(3.0, 0.5 * len(remembered.targets) * test.n / (test.n + training.n)):
+            return hits, len(remembered.targets)
     return 0, compared

@@ -205,7 +205,7 @@ def _fold(
     seed: int,
 ) -> list[tuple[float, float]]:
     """(training score, validation score) of every try in one fold."""
-    found = []
+    pairs_of_losses = []
     for model, size, what in tries:
         train, test = pair[0][:size], pair[1]
         one = fitted(model, sample, train, seed, f"{what}, fold {number}")
@@ -217,8 +217,8 @@ def _fold(
             except ValueError as error:
                 error.add_note(f"The metric {measure.name} was being computed with {what} in fold {number}.")
                 raise
-        found.append((scores[0], scores[1]))
-    return found
+        pairs_of_losses.append((scores[0], scores[1]))
+    return pairs_of_losses
 
 
 def _shuffled(train: Ints, sample: Sample, generator: np.random.Generator) -> Ints:
@@ -234,21 +234,21 @@ def _shuffled(train: Ints, sample: Sample, generator: np.random.Generator) -> In
 
 
 def _sizes(values: Any, most: int) -> Ints:
-    given = np.asarray(SHARES if values is None else values)
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "fiu":
+    requested = np.asarray(SHARES if values is None else values)
+    if requested.ndim != 1 or not requested.size or requested.dtype.kind not in "fiu":
         raise ValueError(
             f"values is {values!r}; over rows it must be a list of numbers of rows, or of shares up to 1.0."
         )
-    if given.dtype.kind == "f":
-        if not ((given > 0) & (given <= 1)).all():
+    if requested.dtype.kind == "f":
+        if not ((requested > 0) & (requested <= 1)).all():
             raise ValueError(
-                f"values holds {given[~((given > 0) & (given <= 1))][0]}; shares are above 0 and at most 1."
+                f"values holds {requested[~((requested > 0) & (requested <= 1))][0]}; shares are above 0 and at most 1."
             )
-        given = np.clip((given * most).astype(np.int64), 1, most)
-    elif given.min() < 1 or given.max() > most:
-        wrong = given.min() if given.min() < 1 else given.max()
+        requested = np.clip((requested * most).astype(np.int64), 1, most)
+    elif requested.min() < 1 or requested.max() > most:
+        wrong = requested.min() if requested.min() < 1 else requested.max()
         raise ValueError(f"values holds {wrong}; the training parts of the folds have 1 to {most} rows.")
-    return np.unique(given.astype(np.int64))
+    return np.unique(requested.astype(np.int64))
 
 
 def _column(values: list[Any]) -> Array:
@@ -256,9 +256,9 @@ def _column(values: list[Any]) -> Array:
     numbers = all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values)
     if numbers or all(isinstance(value, str) for value in values) or all(isinstance(value, bool) for value in values):
         return np.array(values)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _curve(table: Floats) -> Curve:

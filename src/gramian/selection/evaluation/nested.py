@@ -205,13 +205,13 @@ def evaluate(
             notes.append(
                 f"{part.name} is not defined in every fold: its mean is that of all test predictions together."
             )
-    found = {need: sample.spread(np.concatenate(parts), tested) for need, parts in predictions.items()} if once else {}
+    pooled = {need: sample.spread(np.concatenate(parts), tested) for need, parts in predictions.items()} if once else {}
     return Evaluation(
         type(model).__name__,
         scores,
         choices,
-        found.get("labels"),
-        found.get("probabilities"),
+        pooled.get("labels"),
+        pooled.get("probabilities"),
         sample.classes,
         [(sample.kept[train], sample.kept[test]) for train, test in pairs],
         models if keep_models else None,
@@ -238,10 +238,10 @@ def _score(part: Scorer, predictions: list[Array], sample: Sample, pairs: Pairs,
         return Score(part.name, folds, pooled.value, np.nan, pooled.low, pooled.high, pooled, part.greater_is_better)
     single = all(len(test) == 1 for _, test in pairs)
     amounts = np.array([sample.amount(test) for _, test in pairs]) if single else None
-    found = fold_mean(folds, ratio_of(sample, pairs), level, amounts)
+    mean = fold_mean(folds, ratio_of(sample, pairs), level, amounts)
     low, high = part.range
-    ends = max(found.low, low), min(found.high, high)
-    return Score(part.name, folds, found.mean, found.se, *ends, pooled, part.greater_is_better)
+    ends = max(mean.low, low), min(mean.high, high)
+    return Score(part.name, folds, mean.mean, mean.se, *ends, pooled, part.greater_is_better)
 
 
 def ratio_of(sample: Sample, pairs: Pairs) -> float:

@@ -50,9 +50,9 @@ def noise_variance(sample: Sample) -> NoiseEstimate:
                 float(((y - means[groups]) ** 2).mean(axis=1).sum() / free),
                 f"rows with equal features ({free} degrees of freedom)",
             )
-        near = 2 * (d + 1)
-        if near < n:
-            return NoiseEstimate(_local_lines(X, y, w, near), f"lines through the {near} nearest rows")
+        n_neighbours = 2 * (d + 1)
+        if n_neighbours < n:
+            return NoiseEstimate(_local_lines(X, y, w, n_neighbours), f"lines through the {n_neighbours} nearest rows")
     twin = _neighbours(X, np.arange(n), 1)[:, 0]
     value = 0.5 * np.average(((y - y[twin]) ** 2).mean(axis=1), weights=w)
     return NoiseEstimate(float(value), "differences to the nearest row, slope included")
@@ -111,14 +111,14 @@ def _local_lines(X: Floats, y: Floats, w: Floats, near: int) -> float:
     n, d = X.shape
     most = int(np.clip(MOST_WORK / (near * (d + 1.0) ** 2), 50, MOST_CENTRES))
     centres = np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
-    found, step = np.empty(len(centres)), max(CHUNK // (near * (d + 1)), 1)
+    neighbours, step = np.empty(len(centres)), max(CHUNK // (near * (d + 1)), 1)
     for start in range(0, len(centres), step):
-        some = centres[start : start + step]
-        around = _neighbours(X, some, near)
-        moved = X[around] - X[some, None, :]
+        panel = centres[start : start + step]
+        around = _neighbours(X, panel, near)
+        moved = X[around] - X[panel, None, :]
         radius = np.abs(moved).max(axis=(1, 2), keepdims=True)
         design = np.concatenate([np.ones((*around.shape, 1)), moved / np.where(radius > 0, radius, 1.0)], axis=2)
         a = np.linalg.pinv(design, rcond=SAME_SIDE)[:, 0, :]
-        residuals = y[some] - np.einsum("ij,ijt->it", a, y[around])
-        found[start : start + step] = (residuals**2).mean(axis=1) / (1.0 + (a**2).sum(axis=1))
-    return float(np.average(found, weights=w[centres]))
+        residuals = y[panel] - np.einsum("ij,ijt->it", a, y[around])
+        neighbours[start : start + step] = (residuals**2).mean(axis=1) / (1.0 + (a**2).sum(axis=1))
+    return float(np.average(neighbours, weights=w[centres]))

@@ -67,13 +67,13 @@ class Sample:
     def spread(self, values: Array, index: Ints) -> Array:
         """Values of some rows among all rows given; the others have NaN, or None where there is no NaN."""
         if len(index) == self.given:
-            found = np.empty((self.given, *values.shape[1:]), dtype=values.dtype)
+            spread_values = np.empty((self.given, *values.shape[1:]), dtype=values.dtype)
         elif values.dtype.kind == "f":
-            found = np.full((self.given, *values.shape[1:]), np.nan, dtype=values.dtype)
+            spread_values = np.full((self.given, *values.shape[1:]), np.nan, dtype=values.dtype)
         else:
-            found = np.full((self.given, *values.shape[1:]), None, dtype=object)
-        found[self.kept[index]] = values
-        return found
+            spread_values = np.full((self.given, *values.shape[1:]), None, dtype=object)
+        spread_values[self.kept[index]] = values
+        return spread_values
 
 
 def take(X: Matrix, index: Ints) -> Matrix:

@@ -84,21 +84,21 @@ def scorers(metrics: Metrics, model: Estimator, sample: Sample) -> list[Scorer]:
     return chosen
 
 
-def scorer(given: object, sample: Sample, name: str | None = None) -> Scorer:
+def scorer(named: object, sample: Sample, name: str | None = None) -> Scorer:
     """One metric, from its name, from `gm.metrics`, or from a function f(y, prediction), of which less is better."""
-    if isinstance(given, str | Metric) or hasattr(given, "metric"):
-        if isinstance(given, str) and given in ALIASES:
-            given, name = ALIASES[given], name or given
-        measure = metric(given)
+    if isinstance(named, str | Metric) or hasattr(named, "metric"):
+        if isinstance(named, str) and named in ALIASES:
+            named, name = ALIASES[named], name or named
+        measure = metric(named)
         if measure.greater_is_better is None:
             raise ValueError(f"{measure.name} is not one number: ask for a metric such as 'accuracy' or 'mse'.")
         traits = (measure.needs, measure.greater_is_better, measure.function, measure.range, measure.is_row_mean)
         made = Scorer(name or measure.name, *traits)
-    elif callable(given):
+    elif callable(named):
         needs = "numbers" if sample.classes is None else "labels"
-        return Scorer(name or str(getattr(given, "__name__", type(given).__name__)), needs, False, given)
+        return Scorer(name or str(getattr(named, "__name__", type(named).__name__)), needs, False, named)
     else:
-        raise TypeError(f"A metric is {given!r}; it must be a name such as 'accuracy' or 'mse', or a function.")
+        raise TypeError(f"A metric is {named!r}; it must be a name such as 'accuracy' or 'mse', or a function.")
     numbers = made.needs == "numbers"
     if numbers != (sample.classes is None):
         task = "a classifier gives classes" if numbers else "a regressor gives numbers"

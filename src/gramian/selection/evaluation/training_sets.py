@@ -90,8 +90,8 @@ class Predictions:
                 raise TypeError("The function given as sets= must return a pair (X, y): a training set.")
             training = read(*data, None, classifier=False if self.sample.classes is None else None)
             train = np.arange(training.n)
-            found = fitted(self.model, training, train, self._seed(number), f"drawn training set {number}")
-            self.values[0, number] = self._numbers(predicted(found, self.sample, rows, train, "labels"))
+            model = fitted(self.model, training, train, self._seed(number), f"drawn training set {number}")
+            self.values[0, number] = self._numbers(predicted(model, self.sample, rows, train, "labels"))
             self.sizes.append(training.n)
         self.there[:] = True
 
@@ -109,9 +109,9 @@ class Predictions:
         return np.searchsorted(classes, names)[codes.reshape(-1)].astype(np.float64)
 
     def truth(self, truth: Callable[[Matrix], Array]) -> Floats:
-        found = np.asarray(truth(self.sample.native()))
-        if found.size != self.sample.y.size:
+        values = np.asarray(truth(self.sample.native()))
+        if values.size != self.sample.y.size:
             raise ValueError(
-                f"truth gives an array of shape {found.shape}; for these rows it must be {self.sample.y.shape}."
+                f"truth gives an array of shape {values.shape}; for these rows it must be {self.sample.y.shape}."
             )
-        return self._numbers(found, "truth")
+        return self._numbers(values, "truth")

@@ -72,7 +72,7 @@ def refuse_rare(sample: Sample, least: int, what: str, remedy: str) -> None:
 
 def _checked(pairs: list[Any], n: int, place: Ints, name: str) -> Pairs:
     """Index pairs over n rows as places in the sample."""
-    found: Pairs = []
+    checked: Pairs = []
     for number, pair in enumerate(pairs):
         try:
             parts = [np.asarray(part) for part in pair]
@@ -90,10 +90,10 @@ def _checked(pairs: list[Any], n: int, place: Ints, name: str) -> Pairs:
         both = np.intersect1d(train, test)
         if both.size:
             raise ValueError(f"Split {number} of {name} has row {both[0]} in both its training and its test part.")
-        found.append((train, test))
-    if not found:
+        checked.append((train, test))
+    if not checked:
         raise ValueError(f"{name} gives no splits: give at least one pair of training and test rows.")
-    return found
+    return checked
 
 
 def weight_parameters(model: Estimator) -> list[str]:
@@ -117,16 +117,16 @@ def weight_parameters(model: Estimator) -> list[str]:
 
 def fitted(model: Estimator, sample: Sample, train: Ints, seed: int, where: str) -> Estimator:
     """A clone fitted to some rows. A `random_state` that is None becomes one that follows from the seed."""
-    found = clone(model)
+    copy = clone(model)
     loose = [
         name
-        for name, value in found.get_params().items()
+        for name, value in copy.get_params().items()
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     ]
-    found.set_params(**dict.fromkeys(loose, seed))
+    copy.set_params(**dict.fromkeys(loose, seed))
     weights = {}
     if sample.weight is not None:
-        names = weight_parameters(found)
+        names = weight_parameters(copy)
         if not names:
             raise ValueError(
                 f"{type(model).__name__}.fit takes no sample_weight, so weights cannot count: leave them out, or "
@@ -134,7 +134,7 @@ def fitted(model: Estimator, sample: Sample, train: Ints, seed: int, where: str)
             )
         weights = dict.fromkeys(names, sample.weight[train])
     try:
-        return found.fit(sample.rows(train, _columns(model, sample.kept[train])), sample.y[train], **weights)
+        return copy.fit(sample.rows(train, _columns(model, sample.kept[train])), sample.y[train], **weights)
     except Exception as error:
         error.add_note(f"{type(model).__name__} was being fitted to {len(train)} rows: {where}.")
         raise

@@ -143,7 +143,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         if not isinstance(self.direction, str) or self.direction not in DIRECTIONS:
             raise ValueError(f'direction is {self.direction!r}; it must be "forward" or "backward".')
-        wanted = feature_count(self.n_features)
+        n_features = feature_count(self.n_features)
         seconds = None if self.time is None else validation.number("time", self.time, low=0.0, open_low=True)
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise TypeError(f"estimator is {self.estimator!r}; it must be an object with fit and predict.")
@@ -161,7 +161,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             y = _codes(labels)
         rows = read(self, X, y, sample_weight)
         assert isinstance(rows, Rows)
-        refuse_more(wanted, rows.d)
+        refuse_more(n_features, rows.d)
         with ExitStack() as within:
             limit = within.enter_context(deadline.within(seconds))
             if alpha is not None:
@@ -169,7 +169,7 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             plans = plan(self.cv, rows)
             judge = self._refits(rows, labels, plans) if alpha is None else self._sweep(rows, alpha, plans)
             weights = fold_weights(plans, rows)
-            self._walk(judge, wanted, None if weights is None else weights[weights > 0])
+            self._walk(judge, n_features, None if weights is None else weights[weights > 0])
         if seconds is not None and limit.ended:
             warn_user(
                 f"GreedySelector was ended by time={seconds:g} after {len(self.order_)} steps, with "
@@ -194,27 +194,29 @@ class GreedySelector(Charted, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             labels = y[:, 0] if rows.one_target else y
         return CandidateRefits(self.estimator, rows, labels, plans, forward=self.direction == "forward")
 
-    def _walk(self, judge: _Judge, wanted: int | None, weights: Floats | None) -> None:
+    def _walk(self, judge: _Judge, n_features: int | None, weights: Floats | None) -> None:
         forward = self.direction == "forward"
         inside = np.full(self.n_features_in_, not forward)
         features, folds, order = [np.flatnonzero(inside)], [judge.start()], []
         noise = float(np.average(judge.rounding, weights=weights))
         previous = np.inf
-        while (left := np.flatnonzero(inside != forward)).size and inside.sum() != wanted and not deadline.passed():
+        while (
+            (movable := np.flatnonzero(inside != forward)).size and inside.sum() != n_features and not deadline.passed()
+        ):
             idle = judge.idle()
             if not forward and idle.any():
-                left = np.flatnonzero(idle)
-            table = judge.losses(left)
+                movable = np.flatnonzero(idle)
+            table = judge.losses(movable)
             if table is None:
                 break
             means = np.average(table, axis=0, weights=weights)
             best = int(np.argmax(means <= means.min() + noise))  # of those that are equal to rounding, the first
-            j, loss = int(left[best]), float(means[best])
+            j, loss = int(movable[best]), float(means[best])
             inside[j] = forward
             features.append(np.flatnonzero(inside))
             folds.append(table[:, best])
             worse = idle[j] or loss > previous - noise if forward else not idle[j] and loss > previous + noise
-            if wanted is None and worse and np.isfinite(previous):
+            if n_features is None and worse and np.isfinite(previous):
                 inside[j] = not forward
                 break
             judge.take(j)

@@ -74,19 +74,20 @@ def mutual_information(
         check_consistent_length(column, target)
     for name, column in zip([*(f"Column {name!r}" for name in names), "Input y"], [*columns, target], strict=True):
         _refuse_missing(column, name)
-    told = _told(discrete, names)
-    wanted = [
-        _is_discrete(values) if given is None else given for values, given in zip([*columns, target], told, strict=True)
+    declared = _declared_kinds(discrete, names)
+    kinds = [
+        _is_discrete(values) if given is None else given
+        for values, given in zip([*columns, target], declared, strict=True)
     ]
-    labels, label_target = np.array(wanted[:-1], dtype=bool), wanted[-1]
-    found = np.zeros(len(columns))
+    labels, label_target = np.array(kinds[:-1], dtype=bool), kinds[-1]
+    information = np.zeros(len(columns))
     rest = np.flatnonzero(~labels) if label_target else np.arange(len(columns))
     outcome: Any = _codes(target) if label_target else _normal_scores(_numbers(target, "y"))
     if label_target:
         for j in np.flatnonzero(labels):
-            found[j] = _plug_in(_codes(columns[j]), outcome)
+            information[j] = _plug_in(_codes(columns[j]), outcome)
     if not rest.size:
-        return found
+        return information
     if neighbors >= n:
         raise ValueError(f"n_neighbors is {n_neighbors}, and there are {n} rows: it must be smaller than that.")
     table = np.empty((n, len(rest)))
@@ -99,12 +100,12 @@ def mutual_information(
         estimate, outcome = mutual_info_classif, _shared(outcome, "y")
     else:
         estimate = mutual_info_regression
-    found[rest] = estimate(
+    information[rest] = estimate(
         table, outcome, discrete_features=labels[rest], n_neighbors=neighbors, random_state=random_state
     )
     constant = (table == table[0]).all(axis=0) | np.all(outcome == outcome[0])
-    found[rest[constant]] = 0.0
-    return found
+    information[rest[constant]] = 0.0
+    return information
 
 
 def _normal_scores(values: Floats) -> Floats:
@@ -200,7 +201,7 @@ def _missing(value: object) -> bool:
         return True
 
 
-def _told(discrete: Any, names: list[str]) -> list[bool | None]:
+def _declared_kinds(discrete: Any, names: list[str]) -> list[bool | None]:
     """What the caller says of each column and of the target: discrete, continuous, or None."""
     d = len(names)
     if isinstance(discrete, str):
@@ -209,20 +210,20 @@ def _told(discrete: Any, names: list[str]) -> list[bool | None]:
         return [bool(discrete)] * (d + 1)
     if not isinstance(discrete, Iterable):
         raise TypeError(f'discrete is {discrete!r}; it must be "auto", True, False, a mask, or a list of column names.')
-    given = list(discrete)
-    if all(isinstance(name, str) for name in given):
-        for name in given:
+    labels_given = list(discrete)
+    if all(isinstance(name, str) for name in labels_given):
+        for name in labels_given:
             if name not in names:
                 raise ValueError(
                     f"discrete names {name!r}, which is no column; the columns are {', '.join(names[:10])}."
                 )
-        return [name in given for name in names] + [None]
-    if len(given) not in (d, d + 1) or not all(isinstance(value, bool | np.bool_) for value in given):
+        return [name in labels_given for name in names] + [None]
+    if len(labels_given) not in (d, d + 1) or not all(isinstance(value, bool | np.bool_) for value in labels_given):
         raise ValueError(
             f"discrete is {discrete!r}; as a mask it needs one bool for each of the {d} columns, and may have one more "
             "for the target."
         )
-    return [bool(value) for value in given] + [None] * (d + 1 - len(given))
+    return [bool(value) for value in labels_given] + [None] * (d + 1 - len(labels_given))
 
 
 def _is_discrete(values: Array) -> bool:
@@ -238,8 +239,8 @@ def _is_discrete(values: Array) -> bool:
 def _codes(values: Array) -> Ints:
     """Labels as numbers 0, 1, …"""
     if values.dtype.kind == "O":
-        known: dict[Any, int] = {}
-        return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+        code_of: dict[Any, int] = {}
+        return np.array([code_of.setdefault(value, len(code_of)) for value in values], dtype=np.int64)
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 

@@ -27,10 +27,10 @@ def feature_count(value: object) -> int | None:
     return int(value)
 
 
-def refuse_more(wanted: int | None, d: int) -> None:
+def refuse_more(n_features: int | None, d: int) -> None:
     """Raise if more features are wanted than there are."""
-    if wanted is not None and wanted > d:
-        raise ValueError(f"n_features is {wanted}, and the data have {d} columns: it must be from 1 to {d}.")
+    if n_features is not None and n_features > d:
+        raise ValueError(f"n_features is {n_features}, and the data have {d} columns: it must be from 1 to {d}.")
 
 
 def read(estimator: Estimator, X: Table, y: Values | None, sample_weight: Weights) -> Rows | Moments:

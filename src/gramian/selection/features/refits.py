@@ -54,14 +54,14 @@ class CandidateRefits:
 
     def losses(self, candidates: Ints) -> Floats | None:
         """Losses (K, c) after each candidate's entry or removal; None if the time is over before all are known."""
-        found = np.empty((len(self.splits), len(candidates)))
+        losses = np.empty((len(self.splits), len(candidates)))
         for c, j in enumerate(candidates):
             if deadline.passed():
                 return None
             self.inside[j] = self.forward
-            found[:, c] = self._of(np.flatnonzero(self.inside))
+            losses[:, c] = self._of(np.flatnonzero(self.inside))
             self.inside[j] = not self.forward
-        return found
+        return losses
 
     def take(self, j: int) -> None:
         """Let a column enter or leave."""

@@ -141,18 +141,18 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         sample_weight : array (n,), optional
             Weights of the rows.
         """
-        wanted = feature_count(self.n_features)
+        n_features = feature_count(self.n_features)
         flag("fit_intercept", self.fit_intercept)
         data = read(self, X, y, sample_weight)
-        self._refuse(data, wanted)
-        if wanted is None:
+        self._refuse(data, n_features)
+        if n_features is None:
             assert isinstance(data, Rows)
-            total, wanted = self._choose(data)
+            total, n_features = self._choose(data)
         else:
             total = data if isinstance(data, Moments) else data.sum(block_moments(data))
-            self.path_ = SubsetPath(np.arange(wanted + 1), *_subsets(total, wanted, self.fit_intercept))
-        self.support_ = self.path_.supports[wanted]
-        self.n_features_ = wanted
+            self.path_ = SubsetPath(np.arange(n_features + 1), *_subsets(total, n_features, self.fit_intercept))
+        self.support_ = self.path_.supports[n_features]
+        self.n_features_ = n_features
         columns = np.flatnonzero(self.support_)
         part = total.select(columns)
         solution = solve(
@@ -169,8 +169,8 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
         self.solver_ = solution.solver
         return self
 
-    def _refuse(self, data: Rows | Moments, wanted: int | None) -> None:
-        if isinstance(data, Moments) and wanted is None:
+    def _refuse(self, data: Rows | Moments, n_features: int | None) -> None:
+        if isinstance(data, Moments) and n_features is None:
             raise ValueError(
                 'BestSubset(n_features="auto") cannot be fitted from Moments alone: the cross-validation needs the '
                 "folds. Give n_features as a number, or the data."
@@ -182,7 +182,7 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
                 f"BestSubset searches at most {MOST_COLUMNS} features exactly, and the data have {data.d}. For more "
                 "use gm.selection.GreedySelector(gm.LinearRegression()), or gm.Lasso."
             )
-        refuse_more(wanted, data.d)
+        refuse_more(n_features, data.d)
         if not data.one_target:
             warn_user(
                 "A column-vector y was passed when a 1d array was expected: its one column is used.",
@@ -232,10 +232,10 @@ class BestSubset(Charted, RegressorMixin, SelectorMixin, BaseEstimator):
                 )
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
-        found = np.concatenate(rows.sum(self._products)) + self.intercept_
-        if not np.isfinite(found).all():
+        predictions = np.concatenate(rows.sum(self._products)) + self.intercept_
+        if not np.isfinite(predictions).all():
             rows.refuse_nonfinite()
-        return found
+        return predictions
 
     def _products(self, block: Block) -> list[Floats]:
         X = block.X if block.X.dtype == np.float64 else block.X.astype(np.float64)
