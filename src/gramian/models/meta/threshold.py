@@ -24,7 +24,7 @@ from gramian.models.meta.base import (
     read_labelled,
     take,
 )
-from gramian.models.meta.threshold_search import Objective, Scorer, beside, one_threshold, parsed, thresholds
+from gramian.models.meta.threshold_search import Objective, ThresholdScorer, beside, one_threshold, parsed, thresholds
 from gramian.rows import CountedFolds, scan
 from gramian.selection.cv.splits import plan
 
@@ -33,9 +33,9 @@ from gramian.selection.cv.splits import plan
 class TunedThreshold(MetaClassifier):
     """Decide by the threshold at which an objective is best, found along the whole precision-recall or ROC curve.
 
-    Two classes: a row is decided positive where score(x) > τ, the score being `predict_proba` of the positive class, or
-    `decision_function` where there are no probabilities. More classes: argmax_j p_j(x) / τ_j, or score_j(x) − τ_j. The
-    scores come from cross-validation, so that τ is chosen on rows that the scoring model has not seen.
+    Two classes: a row is predicted positive where score(x) > τ, the score being `predict_proba` of the positive class,
+    or `decision_function` where there are no probabilities. More classes: argmax_j p_j(x) / τ_j, or score_j(x) − τ_j.
+    The scores come from cross-validation, so that τ is chosen on rows that the scoring model has not seen.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class TunedThreshold(MetaClassifier):
     objective : str, tuple or function
         "f1", "precision", "recall", "accuracy", "balanced_accuracy", "matthews", "youden" (tpr − fpr) are maximised,
         "fpr", "zero_one" and "cost" minimised. A tuple adds constraints: ("precision", "recall>=0.9") is the best
-        precision where recall is at least 0.9. A function f(y, decided) is maximised, over at most 1000 thresholds, or
-        200/k (at least 20) of each of k classes in turn; with weights it is given `sample_weight` too. Metrics of one
-        class are those of the positive class; with more than two classes, means over classes.
+        precision where recall is at least 0.9. A function f(y, predicted) is maximised, over at most 1000 thresholds,
+        or 200/k (at least 20) of each of k classes in turn; with weights it is given `sample_weight` too. Metrics of
+        one class are those of the positive class; with more than two classes, means over classes.
     cost : array (k, k), optional
         For objective="cost": cost[true, decided], in the order of `classes_`. Its mean over rows is minimised.
     cv : int, "loo", splitter, list of (train, test) pairs, or "prefit"
@@ -62,8 +62,9 @@ class TunedThreshold(MetaClassifier):
     Attributes
     ----------
     threshold_ : float, or array (k,)
-        τ. For two classes half way between two neighbouring scores, or ±inf where all rows are decided alike. For more,
-        τ of probabilities adds up to 1, so that 1/k everywhere is the usual decision; τ of other scores has mean 0.
+        τ. For two classes half way between two neighbouring scores, or ±inf where all rows are predicted alike. For
+        more, τ of probabilities adds up to 1, so that 1/k everywhere is the usual decision; τ of other scores has mean
+        0.
     score_ : float
         The objective of the out-of-fold decisions at `threshold_`; for "cost" the mean cost per row.
     curve_ : ThresholdCurve, or tuple of k
@@ -142,8 +143,8 @@ class TunedThreshold(MetaClassifier):
             model, response, rows, scores = self._out_of_fold(data, positive, seed, refit)
         in_order = np.argsort(classes)
         codes = in_order[np.searchsorted(classes[in_order], data.y[rows])]
-        judge = Scorer(classes, codes, data.counts[rows], data.weight is not None, positive, objective)
-        tuned = one_threshold(judge, scores) if scores.ndim == 1 else thresholds(judge, scores, response)
+        scorer = ThresholdScorer(classes, codes, data.counts[rows], data.weight is not None, positive, objective)
+        tuned = one_threshold(scorer, scores) if scores.ndim == 1 else thresholds(scorer, scores, response)
         self.threshold_, self.score_, self.curve_ = tuned
         self.estimator_, self.response_ = model, response
         return self

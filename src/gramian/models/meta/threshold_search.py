@@ -30,7 +30,7 @@ ROUNDING = 1e-12  # relative; objectives that differ by less are equal
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCurve:
-    """What happens as the threshold of a class goes down, from no row decided for it to all of them.
+    """What happens as the threshold of a class goes down, from no row predicted as it to all of them.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ThresholdCurve:
     objective : array (m,)
         The objective there.
     recall, precision, fpr : array (m,)
-        Of the class against the rest; `tpr` is another name for recall. Precision is 0 where no row is decided for it.
+        Of the class against the rest; `tpr` is another name for recall. Precision is 0 where no row is predicted as it.
     """
 
     thresholds: Floats
@@ -69,10 +69,10 @@ class Objective(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
-    """Of m decisions on all rows, for each of k classes: weight decided for it, and rightly so; and their cost."""
+class SweepCounts:
+    """At each of m thresholds, for each of k classes: the weight predicted as it, the correct part, and the cost."""
 
-    decided: Floats
+    predicted: Floats
     hits: Floats
     cost: Floats
     actual: Floats
@@ -84,13 +84,13 @@ class Counts:
         if name == "youden":
             return self.measure("recall", positive) - self.measure("fpr", positive)
         actual = np.broadcast_to(self.actual, self.hits.shape)
-        return np.asarray(OF_COUNTS[name].of_counts(self.hits, actual, self.decided, positive))  # type: ignore[misc]
+        return np.asarray(OF_COUNTS[name].of_counts(self.hits, actual, self.predicted, positive))  # type: ignore[misc]
 
 
-class Line(NamedTuple):
-    """All decisions that the threshold of one class can make, the thresholds of the others being what they are.
+class ThresholdSweep(NamedTuple):
+    """All predictions that the threshold of one class can lead to, those of the others fixed.
 
-    At the threshold `cuts[i]` the first `ends[i]` rows of `order` are decided for `target`, the rest for `others`.
+    At the threshold `cuts[i]` the first `ends[i]` rows of `order` are predicted as `target`, the rest as `others`.
     """
 
     order: Ints
@@ -100,14 +100,14 @@ class Line(NamedTuple):
     others: Ints
 
     def at(self, i: int) -> Ints:
-        """The decision on each row at the i-th threshold."""
-        found = self.others.copy()
-        found[self.order[: self.ends[i]]] = self.target
-        return found
+        """The prediction for each row at the i-th threshold."""
+        predicted = self.others.copy()
+        predicted[self.order[: self.ends[i]]] = self.target
+        return predicted
 
 
 @dataclass(frozen=True, eq=False)
-class Scorer:
+class ThresholdScorer:
     """An objective over rows whose classes are known."""
 
     classes: Array
@@ -117,7 +117,7 @@ class Scorer:
     positive: int | None
     objective: Objective
 
-    def counts(self, line: Line) -> Counts:
+    def counts(self, line: ThresholdSweep) -> SweepCounts:
         """Cumulative counts: one row after the other leaves the class that it had and joins the target."""
         y, w, others = self.codes[line.order], self.weight[line.order], line.others[line.order]
         k, next_row = len(self.classes), np.arange(1, len(w) + 1)
@@ -130,9 +130,9 @@ class Scorer:
             changes.append(np.cumsum(change, axis=0)[line.ends])
         before, after = w * self.objective.cost[y, others], w * self.objective.cost[y, line.target]
         cost = np.cumsum(np.append(before.sum(), after - before))[line.ends]
-        return Counts(changes[1], changes[0], cost, np.bincount(y, w, k).astype(np.float64))
+        return SweepCounts(changes[1], changes[0], cost, np.bincount(y, w, k).astype(np.float64))
 
-    def weigh(self, line: Line, counts: Counts) -> tuple[Floats, Floats]:
+    def weigh(self, line: ThresholdSweep, counts: SweepCounts) -> tuple[Floats, Floats]:
         """At every threshold: by how much constraints are missed (0 or below), and the objective."""
         missed = np.zeros(len(line.ends))
         for name, relation, bound in self.objective.constraints:
@@ -147,11 +147,11 @@ class Scorer:
         if np.isnan(found).any():
             raise ValueError(
                 f"objective gives NaN at the threshold {line.cuts[np.isnan(found).argmax()]:g}; it must give a number "
-                "for every decision, also where no row is decided for a class."
+                "for every prediction, also where no row is predicted as a class."
             )
         return missed, found
 
-    def thinned(self, line: Line) -> Line:
+    def thinned(self, line: ThresholdSweep) -> ThresholdSweep:
         """Not more thresholds than a function should be called for, both ends among them."""
         most = MOST_CALLS if self.positive is not None else max(MOST_CALLS // (5 * len(self.classes)), 20)
         if isinstance(self.objective.goal, str) or len(line.ends) <= most:
@@ -195,7 +195,7 @@ def parsed(objective: Any, cost: Any) -> tuple[Any, tuple[tuple[str, str, float]
     return goal, tuple(constraints)
 
 
-def _line(margins: Floats, target: int, others: Ints, *, outer: float, closed: bool = False) -> Line:
+def _line(margins: Floats, target: int, others: Ints, *, outer: float, closed: bool = False) -> ThresholdSweep:
     """Decisions for the target where margin > cut (≥ if closed), for every cut that makes a difference."""
     order = np.argsort(-margins, kind="stable")
     high = np.append(np.inf, margins[order])
@@ -207,30 +207,32 @@ def _line(margins: Floats, target: int, others: Ints, *, outer: float, closed: b
         finite = np.isfinite(high), np.isfinite(low)
         cuts = np.select([finite[0] & finite[1], *finite], [between, high - outer, low + outer], 0.0)
     ends = np.flatnonzero(high > low)
-    return Line(order, ends, cuts[ends], target, others)
+    return ThresholdSweep(order, ends, cuts[ends], target, others)
 
 
-def one_threshold(judge: Scorer, scores: Floats) -> tuple[float, float, ThresholdCurve]:
+def one_threshold(scorer: ThresholdScorer, scores: Floats) -> tuple[float, float, ThresholdCurve]:
     """Two classes: the best of all thresholds."""
-    assert judge.positive is not None
-    others = np.full(len(scores), 1 - judge.positive)
-    line = judge.thinned(_line(scores, judge.positive, others, outer=np.inf, closed=judge.positive == 0))
-    counts = judge.counts(line)
-    missed, value = judge.weigh(line, counts)
-    _refuse_missed(judge, missed)
-    best = judge.best(missed, value, counts.measure("youden", judge.positive))
-    return float(line.cuts[best]), float(value[best]), _curve(line.cuts, value, counts, judge.positive)
+    assert scorer.positive is not None
+    others = np.full(len(scores), 1 - scorer.positive)
+    line = scorer.thinned(_line(scores, scorer.positive, others, outer=np.inf, closed=scorer.positive == 0))
+    counts = scorer.counts(line)
+    missed, value = scorer.weigh(line, counts)
+    _refuse_missed(scorer, missed)
+    best = scorer.best(missed, value, counts.measure("youden", scorer.positive))
+    return float(line.cuts[best]), float(value[best]), _curve(line.cuts, value, counts, scorer.positive)
 
 
-def thresholds(judge: Scorer, scores: Floats, response: str) -> tuple[Floats, float, tuple[ThresholdCurve, ...]]:
+def thresholds(
+    scorer: ThresholdScorer, scores: Floats, response: str
+) -> tuple[Floats, float, tuple[ThresholdCurve, ...]]:
     """Several classes: thresholds that none of them alone can improve."""
-    ratio, k = response == "predict_proba", len(judge.classes)
+    ratio, k = response == "predict_proba", len(scorer.classes)
     with np.errstate(divide="ignore"):
         levels = np.log(scores) if ratio else scores  # p / τ is compared by log p − log τ
     starts = [np.zeros(k)]
     if ratio:
-        starts.append(np.log(np.bincount(judge.codes, judge.weight, k) / judge.weight.sum()))
-    ends = [_coordinate_search(judge, levels, start) for start in starts]
+        starts.append(np.log(np.bincount(scorer.codes, scorer.weight, k) / scorer.weight.sum()))
+    ends = [_coordinate_search(scorer, levels, start) for start in starts]
     offsets = max(ends, key=lambda end: end[:2])[2]
     if ratio:
         threshold = np.exp(offsets - offsets.max())
@@ -239,26 +241,26 @@ def thresholds(judge: Scorer, scores: Floats, response: str) -> tuple[Floats, fl
         threshold = offsets - offsets.mean()
     curves = []
     for j in range(k):
-        line = judge.thinned(_line_of(levels, np.log(threshold) if ratio else threshold, j))
-        counts = judge.counts(line)
+        line = scorer.thinned(_line_of(levels, np.log(threshold) if ratio else threshold, j))
+        counts = scorer.counts(line)
         cuts = np.exp(line.cuts) if ratio else line.cuts
-        curves.append(_curve(cuts, judge.weigh(line, counts)[1], counts, j))
-    missed, value = _decided(judge, beside(scores, threshold, response))
-    _refuse_missed(judge, missed)
+        curves.append(_curve(cuts, scorer.weigh(line, counts)[1], counts, j))
+    missed, value = _predicted(scorer, beside(scores, threshold, response))
+    _refuse_missed(scorer, missed)
     return threshold, float(value[0]), tuple(curves)
 
 
-def _coordinate_search(judge: Scorer, levels: Floats, start: Floats) -> tuple[float, float, Floats]:
+def _coordinate_search(scorer: ThresholdScorer, levels: Floats, start: Floats) -> tuple[float, float, Floats]:
     """How far constraints are missed, the objective times its sign, and the offsets where no one alone is better."""
-    sign, offsets = judge.objective.sign, start.copy()
-    missed, value = _decided(judge, levels - offsets)
+    sign, offsets = scorer.objective.sign, start.copy()
+    missed, value = _predicted(scorer, levels - offsets)
     best = float(missed[0]), float(value[0]) * sign
     for _ in range(MOST_ROUNDS):
         before = best
         for j in range(len(offsets)):
-            line = judge.thinned(_line_of(levels, offsets, j))
-            missed, value = judge.weigh(line, judge.counts(line))
-            i = judge.best(missed, value, -np.abs(line.cuts - offsets[j]))
+            line = scorer.thinned(_line_of(levels, offsets, j))
+            missed, value = scorer.weigh(line, scorer.counts(line))
+            i = scorer.best(missed, value, -np.abs(line.cuts - offsets[j]))
             gain = float(value[i]) * sign
             better = gain > best[1] + ROUNDING * abs(best[1])
             if missed[i] > best[0] + ROUNDING or (missed[i] >= best[0] and better):
@@ -268,13 +270,13 @@ def _coordinate_search(judge: Scorer, levels: Floats, start: Floats) -> tuple[fl
     return *best, offsets
 
 
-def _decided(judge: Scorer, shifted: Floats) -> tuple[Floats, Floats]:
-    """What `Scorer.weigh` says of the decision for the largest number in each row."""
-    line = Line(np.arange(len(shifted)), np.array([0]), np.zeros(1), 0, shifted.argmax(axis=1))
-    return judge.weigh(line, judge.counts(line))
+def _predicted(scorer: ThresholdScorer, shifted: Floats) -> tuple[Floats, Floats]:
+    """What `ThresholdScorer.weigh` says of the decision for the largest number in each row."""
+    line = ThresholdSweep(np.arange(len(shifted)), np.array([0]), np.zeros(1), 0, shifted.argmax(axis=1))
+    return scorer.weigh(line, scorer.counts(line))
 
 
-def _line_of(levels: Floats, offsets: Floats, j: int) -> Line:
+def _line_of(levels: Floats, offsets: Floats, j: int) -> ThresholdSweep:
     """What the threshold of class j can decide: a row joins j where its level is above the best other by the offset."""
     shifted = levels - offsets
     shifted[:, j] = -np.inf
@@ -284,18 +286,18 @@ def _line_of(levels: Floats, offsets: Floats, j: int) -> Line:
     return _line(np.where(np.isnan(margins), -np.inf, margins), j, others, outer=1.0)
 
 
-def _curve(cuts: Floats, value: Floats, counts: Counts, j: int) -> ThresholdCurve:
+def _curve(cuts: Floats, value: Floats, counts: SweepCounts, j: int) -> ThresholdCurve:
     return ThresholdCurve(cuts, value, *(counts.measure(name, j) for name in ("recall", "precision", "fpr")))
 
 
-def _refuse_missed(judge: Scorer, missed: Floats) -> None:
+def _refuse_missed(scorer: ThresholdScorer, missed: Floats) -> None:
     if missed.max() < 0:
-        wanted = " and ".join(f"{name} {relation} {bound:g}" for name, relation, bound in judge.objective.constraints)
+        wanted = " and ".join(f"{name} {relation} {bound:g}" for name, relation, bound in scorer.objective.constraints)
         raise ValueError(
             f"No threshold was found with {wanted} on the out-of-fold scores: ask for less, or use a better model."
         )
 
 
 def beside(scores: Floats, threshold: Any, response: str) -> Floats:
-    """Scores beside their thresholds: above 0, or the largest, is what is decided."""
+    """Scores beside their thresholds: above 0, or the largest, is what is predicted."""
     return scores / threshold if scores.ndim == 2 and response == "predict_proba" else scores - threshold

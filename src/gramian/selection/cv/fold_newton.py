@@ -54,7 +54,7 @@ class FoldNewton(FoldSearch):
         passes = FoldPasses(problem, plan)
         if SmallPath.supports(problem, passes):
             return SmallPath(problem, passes, self.settled)
-        return _Path(problem, passes, self.tol, self.settled)
+        return _NewtonPath(problem, passes, self.tol, self.settled)
 
 
 class ComparisonFoldNewton(FoldNewton):
@@ -71,7 +71,7 @@ class ComparisonFoldNewton(FoldNewton):
         return len(mean) >= best + 3 and bool((mean[-2:] > mean[best] + error[best]).all())
 
 
-class _Path:
+class _NewtonPath:
     """The models of one plan from alpha to alpha, and the Hessians of its atoms."""
 
     def __init__(self, problem: Problem, passes: FoldPasses, tol: float, settled: float) -> None:

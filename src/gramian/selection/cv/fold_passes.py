@@ -54,7 +54,7 @@ class AtomSums:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class SumsByAtom:
     """Of A atoms and M models: weight (A,), loss and |gradient| (A, M), gradients (A, M, m p), Hessians (A, H, …)."""
 
     weights: Floats
@@ -114,7 +114,7 @@ class FoldPasses:
                 panels += [(atom, (X if sp.issparse(X) else np.array(X), np.array(y), w)) for X, y, w in parts]
         return panels
 
-    def sums(self, problem: Problem, theta: Floats, curved: Floats | None = None) -> Sums:
+    def sums(self, problem: Problem, theta: Floats, curved: Floats | None = None) -> SumsByAtom:
         """The sums of every atom for θ (M, m p), and of one output the Hessians at each of `curved` (H, p)."""
         if self.table is not None:
             return _of_table(problem, *self.table, theta, curved)
@@ -141,7 +141,7 @@ class FoldPasses:
         none = None if curved is None else np.zeros((len(curved), m * p, m * p))
         nothing = AtomSums(0.0, np.zeros(count), np.zeros(count), np.zeros((count * m, p)), none)
         sums = [nothing if atom is None else _settled(problem, atom) for atom in of_atoms]
-        return Sums(
+        return SumsByAtom(
             np.array([atom.weight for atom in sums]),
             np.stack([atom.values for atom in sums]),
             np.stack([atom.sizes for atom in sums]),
@@ -178,7 +178,7 @@ class FoldPasses:
 
 def _of_table(
     problem: Problem, Z: Floats, y: Floats, w: Floats, atoms: list[slice], theta: Floats, curved: Floats | None
-) -> Sums:
+) -> SumsByAtom:
     loss = problem.loss
     with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
         values, g = loss.value_and_gradient(y, theta @ Z.T)
@@ -191,7 +191,7 @@ def _of_table(
             for a, own in zip(atoms, hessians, strict=True):
                 for row, H in zip(h, own, strict=True):
                     np.matmul((Z[a] * row[a, None]).T, Z[a], out=H)
-        return Sums(
+        return SumsByAtom(
             np.array([w[a].sum() for a in atoms]),
             np.stack([values[:, a].sum(axis=1) for a in atoms]),
             np.stack([sizes[:, a].sum(axis=1) for a in atoms]),

@@ -56,10 +56,10 @@ class FoldProximal(FoldSearch):
         passes = FoldPasses(self.problem, plan)
         if SmallPath.supports(self.problem, passes) and _classes_complete(self.problem, passes):
             return SmallPath(self.problem, passes, SETTLED)
-        return _Path(self.problem, passes)
+        return _ProximalPath(self.problem, passes)
 
 
-class _Path:
+class _ProximalPath:
     """The models of one plan from alpha to alpha, and their Hessians."""
 
     def __init__(self, problem: Problem, passes: FoldPasses) -> None:
@@ -129,9 +129,8 @@ class _Path:
             ):
                 return None
             converged = (-predicted <= SETTLED**2 * np.abs(smooth)) & (there <= self.level[live])
-            done = converged & (
-                live > 0
-            )  # the loss after the last step is to first order: a test part has a slope there
+            # The loss after the last step is to first order: a test part has a slope there.
+            done = converged & (live > 0)
             validation_losses = (sums.values + np.einsum("akp,kp->ak", sums.gradients, delta))[:, done]
             with np.errstate(invalid="ignore"):  # NaN where no row of the test part counts
                 part = test[live[done] - 1]

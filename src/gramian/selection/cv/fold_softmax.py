@@ -38,12 +38,12 @@ class FoldSoftmax(SharedFolds):
 
     def __init__(self, task: FoldTask) -> None:
         super().__init__(task)
-        self.models: list[_Path | None] | None = None
+        self.models: list[_SoftmaxPath | None] | None = None
 
     def losses(self, alphas: Floats) -> Floats | None:
         """Mean validation losses (A, K); None where a part does not converge, or lacks a class."""
         if self.models is None:
-            self.models = [_Path.of(self.problem, plan) for plan in self.plans]
+            self.models = [_SoftmaxPath.of(self.problem, plan) for plan in self.plans]
         tables = []
         for models in self.models:
             if models is None:
@@ -56,7 +56,7 @@ class FoldSoftmax(SharedFolds):
         return np.column_stack(tables)
 
 
-class _Path:
+class _SoftmaxPath:
     """The models of one plan, of all rows and of every training part, from alpha to alpha."""
 
     def __init__(self, problem: Problem, train: Floats, test: Floats) -> None:
@@ -69,7 +69,7 @@ class _Path:
         self.least, self.spare = 1.0, 0.0  # products for a digit with a new Hessian; those beyond it since
 
     @classmethod
-    def of(cls, problem: Problem, plan: Plan) -> "_Path | None":
+    def of(cls, problem: Problem, plan: Plan) -> "_SoftmaxPath | None":
         block = problem.rows.collect()
         assert block.y is not None
         n = problem.rows.n
