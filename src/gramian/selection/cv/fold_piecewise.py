@@ -13,7 +13,7 @@ from gramian.selection.cv.fold_passes import extrapolated
 from gramian.selection.cv.splits import Plan, row_weights
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
-from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDED, smoothed_newton
+from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDING_FACTOR, smoothed_newton
 
 MOST_CELLS = 2e7  # numbers in a table of which a copy is kept
 MOST_COLUMNS = 300  # whose Hessian is cheap to factorise at every step
@@ -99,11 +99,11 @@ class FoldPiecewise(SharedFolds):
             try:
                 theta, gap, e, self.widths[k] = minimise(Z, *parts, share, bend, theta, self.widths[k], TOL)
                 loss = float(share @ np.maximum(parts[1] * e, parts[2] * e))
-                if gap > ROUNDED * TOL or loss <= LITTLE * float(theta @ bend @ theta):
+                if gap > ROUNDING_FACTOR * TOL or loss <= LITTLE * float(theta @ bend @ theta):
                     found = active_set_optimum(Z, parts, share, bend, theta, e)
                     if found is not None and found[1] <= gap:
                         theta, gap, e, loss = found
-                solved = gap <= ROUNDED * TOL and not self._loose(e, parts[1], parts[2], share)
+                solved = gap <= ROUNDING_FACTOR * TOL and not self._loose(e, parts[1], parts[2], share)
             except np.linalg.LinAlgError:  # the Hessian is singular to rounding
                 solved = False
             if solved and loss == 0.0:

@@ -173,6 +173,6 @@ class _SoftmaxPath:
             self.products, self.decades = 0, 0.0
             self.fresh = self.spare >= models.hessian_cost or max(alpha / self.bent, self.bent / alpha) > NEAR
             if self.fresh:
-                models.bend()
+                models.update_hessian()
                 self.spare, self.bent = 0.0, alpha
         return models.preconditioner(theta)

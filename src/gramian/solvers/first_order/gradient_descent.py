@@ -50,20 +50,16 @@ class GradientDescentState(State):
         The current point, and the one of the smallest objective.
     damping : Damping
         How the quadratic penalty shortens the steps.
-    length : float
-        Of the next step.
-    first_value : float
-        The objective at the start.
+    length, first_value : float
+        Length of the next step, and the objective at the start.
     idle_steps : int
         Steps since the objective or the residual was smaller than ever before.
     min_residual : float
         The smallest so far; infinite for losses that are not smooth.
     values : list of float
         Of losses that are not smooth: the last values of the objective.
-    max_length : float
-        Of these: the longest step so far.
-    steps : int
-        Of the subgradient method: steps taken.
+    max_length, steps :
+        Of these: the longest step so far; of the subgradient method: steps taken.
     taken_back : bool
         Whether the bold driver took its last step back.
     max_change : float

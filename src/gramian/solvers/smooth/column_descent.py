@@ -108,13 +108,13 @@ class ColumnDescent(Solver[ColumnDescentState]):
         if joint is not None:
             return joint
         theta, f, value = state.theta.copy(), state.f.copy(), state.value
-        moved = False
+        progress = False
         for k in range(problem.m):  # outputs one after the other, each with the newest others
             step = self._one_output(problem, theta, f, value, k, state)
             if step is not None:
                 theta, f, value = step
-                moved = True
-        last = self._state(problem, state.table, theta, f, stalled=not moved)
+                progress = True
+        last = self._state(problem, state.table, theta, f, stalled=not progress)
         # Where the decrease is rounding, the conditions of optimality decide.
         if last.value >= state.value and last.residual >= state.residual:
             return replace(state, stalled=True)
@@ -155,7 +155,7 @@ class ColumnDescent(Solver[ColumnDescentState]):
             violations = np.abs(theta[k] - problem.prox((theta[k] - gradient[: problem.p])[None], 1.0)[0])
         work = self._working_set(theta[k, : problem.d], violations[: problem.d])
         square = np.broadcast_to(2.0 * problem.square, problem.d)
-        delta, shift, moved = sweep_columns(
+        delta, shift, change = sweep_columns(
             X.data, X.indices, X.indptr, h, theta[k], gradient, problem.inverse, problem.center, square,
             problem.l1, problem.low, problem.high, work, problem.intercept, 0.1 * float(violations.max()), MAX_SWEEPS,
         )  # fmt: skip
@@ -167,7 +167,7 @@ class ColumnDescent(Solver[ColumnDescentState]):
         for _ in range(MAX_HALVINGS):
             trial[k] = theta[k] + length * delta
             new_f = f.copy()
-            new_f[:, k] += length * (moved + shift)
+            new_f[:, k] += length * (change + shift)
             new = state.table.value(problem, trial, new_f)
             if new <= value + SUFFICIENT_DECREASE * length * slope:
                 return trial, new_f, new
@@ -197,7 +197,7 @@ class ColumnDescent(Solver[ColumnDescentState]):
 @njit(cache=True, nogil=True)
 def sweep_columns(
     data: Any, indices: Any, indptr: Any, h: Any, theta: Any, gradient: Any, inverse: Any, center: Any,
-    square: Any, l1: Any, low: Any, high: Any, work: Any, intercept: bool, enough: float, sweeps: int,
+    square: Any, l1: Any, low: Any, high: Any, work: Any, intercept: bool, tol: float, sweeps: int,
 ) -> Any:  # fmt: skip  # pragma: no cover - compiled
     """Coordinate descent on the quadratic model over the working columns; returns δ, its shift of f, and X δ.
 
@@ -206,10 +206,10 @@ def sweep_columns(
     n, p = len(h), len(theta)
     d = len(inverse)
     delta = np.zeros(p)
-    pulled = np.zeros(n)  # h X δ, without the shift below
+    weighted_change = np.zeros(n)  # h X δ, without the shift below
     shift = 0.0  # the part of every row's change: intercept, and centres
     total = h.sum()
-    bend = np.zeros(len(work))
+    curvatures = np.zeros(len(work))
     sums = np.zeros(len(work))
     for i in range(len(work)):
         j = work[i]
@@ -218,7 +218,7 @@ def sweep_columns(
             s2 += h[indices[q]] * data[q] * data[q]
             s1 += h[indices[q]] * data[q]
         c = center[j]
-        bend[i] = (s2 - 2.0 * c * s1 + c * c * total) * inverse[j] * inverse[j] + square[j]
+        curvatures[i] = (s2 - 2.0 * c * s1 + c * c * total) * inverse[j] * inverse[j] + square[j]
         sums[i] = s1
     dot = 0.0  # Σ h X δ: kept for the centres and the intercept
     whole = True
@@ -227,16 +227,16 @@ def sweep_columns(
         for i in range(len(work)):
             j = work[i]
             x = theta[j] + delta[j]
-            if bend[i] <= 0.0 or (x == 0.0 and not whole):
+            if curvatures[i] <= 0.0 or (x == 0.0 and not whole):
                 continue
             c = center[j]
             inner = 0.0
             for q in range(indptr[j], indptr[j + 1]):
-                inner += pulled[indices[q]] * data[q]
+                inner += weighted_change[indices[q]] * data[q]
             change_of_gradient = (inner + shift * sums[i] - c * (dot + shift * total)) * inverse[j]
             slope = gradient[j] + change_of_gradient + square[j] * delta[j]
-            z = x - slope / bend[i]
-            shrink = l1[j] / bend[i]
+            z = x - slope / curvatures[i]
+            shrink = l1[j] / curvatures[i]
             new = z - shrink if z > shrink else (z + shrink if z < -shrink else 0.0)
             new = min(max(new, low[j]), high[j])
             change = new - x
@@ -244,10 +244,10 @@ def sweep_columns(
                 delta[j] = new - theta[j]
                 unit = change * inverse[j]
                 for q in range(indptr[j], indptr[j + 1]):
-                    pulled[indices[q]] += h[indices[q]] * unit * data[q]
+                    weighted_change[indices[q]] += h[indices[q]] * unit * data[q]
                 dot += unit * sums[i]
                 shift -= unit * c
-                size = abs(change) * bend[i]
+                size = abs(change) * curvatures[i]
                 if size > largest:
                     largest = size
         if intercept and total > 0.0:
@@ -257,16 +257,16 @@ def sweep_columns(
             shift += change
             if abs(slope) > largest:
                 largest = abs(slope)
-        if largest <= enough:
+        if largest <= tol:
             if whole:
                 break
             whole = True
         else:
             whole = False
-    moved = np.zeros(n)
+    change_of_f = np.zeros(n)
     for i in range(len(work)):
         j = work[i]
         if delta[j] != 0.0:
             for q in range(indptr[j], indptr[j + 1]):
-                moved[indices[q]] += delta[j] * inverse[j] * data[q]
-    return delta, shift, moved
+                change_of_f[indices[q]] += delta[j] * inverse[j] * data[q]
+    return delta, shift, change_of_f

@@ -1,7 +1,7 @@
-"""A smooth problem on the features of landmarks, without the features: sums over raw kernel columns, turned at the end.
+"""A smooth problem on the features of landmarks, without the features: raw sums are transformed after each pass.
 
 θ is that of the problem itself. A pass multiplies k(x, P) by R⁻¹ of the coefficients, which costs r² once, where
-features would cost r² for every row; what a pass adds up, in raw columns, is turned when the pass is over.
+features would cost r² for every row; what a pass adds up, in raw columns, is transformed when the pass is over.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ class LandmarkProblem(Problem):
     most_dense: ClassVar[int] = 100_000  # landmarks: K_PP is factorised too
     features: Rows
     R: Floats
-    sound: bool
+    well_conditioned: bool
     shift: Floats
     _known: list[tuple[Floats, Floats, Floats]]
 
@@ -36,13 +36,13 @@ class LandmarkProblem(Problem):
         basis = problem.rows.basis
         if basis is None or isinstance(problem, LandmarkProblem) or problem.rows.is_sparse:
             return problem
-        found = cls.__new__(cls)
-        found.__dict__.update(problem.__dict__)
-        found.features, found.rows = problem.rows, basis.rows
-        found.R, found.sound = basis.R, basis.well_conditioned
-        found.shift = basis.R.T @ problem.center  # in raw columns
-        found.far, found._known = False, []
-        return found
+        result = cls.__new__(cls)
+        result.__dict__.update(problem.__dict__)
+        result.features, result.rows = problem.rows, basis.rows
+        result.R, result.well_conditioned = basis.R, basis.well_conditioned
+        result.shift = basis.R.T @ problem.center  # in raw columns
+        result.far, result._known = False, []
+        return result
 
     def _with(self, **changes: Any) -> Problem:
         return LandmarkProblem.of(self.on(self.features, self.columns, **changes))
@@ -67,11 +67,11 @@ class LandmarkProblem(Problem):
         return raw, offset
 
     def gradient_sums(self, part: Any, g: Floats) -> Floats:
-        found = np.empty((self.m, self.p))
-        found[:, : self.d] = g.T @ part
+        sums = np.empty((self.m, self.p))
+        sums[:, : self.d] = g.T @ part
         if self.intercept:
-            found[:, self.d] = g.sum(axis=0)
-        return found
+            sums[:, self.d] = g.sum(axis=0)
+        return sums
 
     def sweep(self, part: Any, y: Floats, w: Floats | None, theta: Floats) -> tuple[Any, Any, Floats]:
         coef, offset = self._coefficients(part, theta)
@@ -81,53 +81,53 @@ class LandmarkProblem(Problem):
     def _centred(self, part: Any) -> Floats:
         Z = workspace("gram", part.shape[0], self.p)
         np.subtract(part, self.shift, out=Z[:, : self.d])
-        if not self.sound:
-            Z[:, : self.d] = self._under(Z[:, : self.d].T).T
+        if not self.well_conditioned:
+            Z[:, : self.d] = self._solve_RT(Z[:, : self.d].T).T
         if self.intercept:
             Z[:, self.d] = 1.0
         return Z
 
-    def _in_units(self, part: Any, found: Floats) -> Floats:
-        return found
+    def _in_units(self, part: Any, sums: Floats) -> Floats:
+        return sums
 
     def standard(self, part: Any) -> Floats:
-        return super().standard(self._under(part.T).T)
+        return super().standard(self._solve_RT(part.T).T)
 
-    def settled(self, found: Floats) -> Floats:
-        result = np.empty_like(found)
-        products = self._under(found[:, : self.d].T).T
+    def settled(self, sums: Floats) -> Floats:
+        result = np.empty_like(sums)
+        products = self._solve_RT(sums[:, : self.d].T).T
         if self.intercept:
-            products -= np.outer(found[:, self.d], self.center)
-            result[:, self.d] = found[:, self.d]
+            products -= np.outer(sums[:, self.d], self.center)
+            result[:, self.d] = sums[:, self.d]
         result[:, : self.d] = products * self.inverse
         return result
 
     def settled_gram(self, H: Floats) -> Floats:
         unit = np.append(self.inverse, 1.0) if self.intercept else self.inverse
         blocks = H.reshape(len(H) // self.p, self.p, -1, self.p).transpose(0, 2, 1, 3)
-        found = np.empty_like(blocks)
+        settled = np.empty_like(blocks)
         for a, b in np.ndindex(*blocks.shape[:2]):
             part = blocks[a, b].copy()
-            if self.sound:
-                part[: self.d] = self._under(part[: self.d])
-                part[:, : self.d] = self._under(np.ascontiguousarray(part[:, : self.d].T)).T
-            found[a, b] = part * unit[:, None] * unit
-        return np.asarray(found.transpose(0, 2, 1, 3).reshape(H.shape))
+            if self.well_conditioned:
+                part[: self.d] = self._solve_RT(part[: self.d])
+                part[:, : self.d] = self._solve_RT(np.ascontiguousarray(part[:, : self.d].T)).T
+            settled[a, b] = part * unit[:, None] * unit
+        return np.asarray(settled.transpose(0, 2, 1, 3).reshape(H.shape))
 
     def point(self, theta: Floats, sums: Sums) -> Point:
         gradient = self.settled(sums.gradient.reshape(self.m, self.p))
         hessian = None if sums.hessian is None else self.settled_gram(sums.hessian)
         return super().point(theta, Sums(sums.value, sums.size, gradient, hessian))
 
-    def _under(self, B: Floats) -> Floats:
+    def _solve_RT(self, B: Floats) -> Floats:
         return np.asarray(sl.solve_triangular(self.R, B, trans="T", check_finite=False))
 
 
 def part_of(problem: Problem, index: Ints, *, alone: bool = False) -> Problem:
-    """The problem on some rows, in the same coordinates; their weights over those of all rows, or of themselves."""
+    """The problem on a subset of the rows, in the same coordinates; weights are over those of all rows, or of these."""
     rows: Any = problem.features if isinstance(problem, LandmarkProblem) else problem.rows
-    some, columns = rows.subset(index), problem.columns
+    subset, columns = rows.subset(index), problem.columns
     if alone:
-        weight = some.sum(lambda block: block.total_weight)
+        weight = subset.sum(lambda block: block.total_weight)
         columns = replace(columns, weight=max(weight, 1e-300))
-    return LandmarkProblem.of(problem.on(some, columns))
+    return LandmarkProblem.of(problem.on(subset, columns))

@@ -8,19 +8,19 @@ SWEEPS = 10  # of coordinate descent, before the coefficients that are not at ze
 FEW_ZEROS = 0.02  # of the coefficients that are not zero: so few that come or go leave a set worth solving for
 
 
-def minimise_plain(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: float, sweeps: int) -> None:
+def minimise_plain(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, tol: float, sweeps: int) -> None:
     """`proximal.minimise` on lists of numbers, which are an order faster to go through than arrays."""
-    A, z, g, cost, least, most = (part.tolist() for part in (H, x, slope, l1, low, high))
+    A, z, g, cost, lowest, highest = (part.tolist() for part in (H, x, slope, l1, low, high))
     for _ in range(0, sweeps, SWEEPS):
-        largest, settled = _descend(A, z, g, cost, least, most, enough)
-        if largest <= enough:
+        largest, settled = _descend(A, z, g, cost, lowest, highest, tol)
+        if largest <= tol:
             break
         if settled:
-            _move(A, z, g, cost, least, most, _free_step(A, z, g, cost, least, most))
+            _move(A, z, g, cost, lowest, highest, _free_step(A, z, g, cost, lowest, highest))
     x[:], slope[:] = z, g
 
 
-def _descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: float) -> tuple[float, bool]:
+def _descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, tol: float) -> tuple[float, bool]:
     p, moved_zeros, largest = len(x), 0, 0.0
     for sweep in range(SWEEPS):
         whole = sweep in (0, SWEEPS - 1)
@@ -39,10 +39,10 @@ def _descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: f
                 moved_zeros += sweep > 0 and (old == 0.0 or new == 0.0)
                 x[j] = new
                 slope[:] = [s + change * r for s, r in zip(slope, row, strict=True)]
-                moved = abs(change) * h
-                if moved > largest:
-                    largest = moved
-        if largest <= enough and whole:
+                slope_change = abs(change) * h
+                if slope_change > largest:
+                    largest = slope_change
+        if largest <= tol and whole:
             break
     return largest, moved_zeros <= FEW_ZEROS * sum(value != 0.0 for value in x)
 
@@ -104,11 +104,11 @@ def _move(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, step: list[f
             gain += change * slope[j] + l1[j] * (abs(x[j] + change) - abs(x[j]))
         if reach < 1.0 or first == 1.0:
             break
-        moved = [0.0] * p
+        slope_changes = [0.0] * p
         for j in range(p):
-            _add_row(moved, changes[j], H[j])
+            _add_row(slope_changes, changes[j], H[j])
         for j in range(p):
-            gain += 0.5 * changes[j] * moved[j]
+            gain += 0.5 * changes[j] * slope_changes[j]
         if gain < 0.0:
             break
         reach = first

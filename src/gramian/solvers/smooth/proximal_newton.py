@@ -147,7 +147,7 @@ def free_step(
 ) -> None:  # pragma: no cover - compiled
     """Sets the step to the minimum over the coefficients that are not at zero or a bound, by elimination.
 
-    `free` and A are room; in units in which the diagonal is 1, with partial pivoting. No step where A is singular.
+    `free` and A are workspace; in units in which the diagonal is 1, with partial pivoting. No step where A is singular.
     """
     m = 0
     for j in range(len(x)):
@@ -191,9 +191,9 @@ def free_step(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def move_free(
-    H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, step: Any, changes: Any, moved: Any
+    H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, step: Any, changes: Any, slope_changes: Any
 ) -> None:  # pragma: no cover - compiled
-    """Move by a step, or nearer to its end, as far as the model falls; `changes` and `moved` are room."""
+    """Move by a step, or nearer to its end, as far as the model falls; `changes` and `slope_changes` are workspace."""
     p = len(x)
     reach = 1.0
     for _ in range(2):
@@ -208,14 +208,14 @@ def move_free(
                 first = min(first, (end - x[j]) / change)
                 change = end - x[j]
             changes[j] = change
-            moved[j] = 0.0
+            slope_changes[j] = 0.0
             gain += change * slope[j] + l1[j] * (abs(x[j] + change) - abs(x[j]))
         if reach < 1.0 or first == 1.0:
             break
         for j in range(p):
-            add_row(moved, changes[j], H, j)
+            add_row(slope_changes, changes[j], H, j)
         for j in range(p):
-            gain += 0.5 * changes[j] * moved[j]
+            gain += 0.5 * changes[j] * slope_changes[j]
         if gain < 0.0:
             break
         reach = first
@@ -233,9 +233,7 @@ def add_row(total: Any, factor: float, H: Any, j: int) -> None:  # pragma: no co
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descend(
-    H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, enough: float
-) -> Any:  # pragma: no cover - compiled
+def descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, tol: float) -> Any:  # pragma: no cover - compiled
     """Coordinate descent: a sweep over all, some over those that are not at zero, and one over all.
 
     Returns the largest change of a slope in one over all, and whether few zeros came or went since the first.
@@ -257,10 +255,10 @@ def descend(
                 moved_zeros += sweep > 0 and (x[j] == 0.0 or new == 0.0)
                 x[j] = new
                 add_row(slope, change, H, j)
-                moved = abs(change) * h
-                if moved > largest:
-                    largest = moved
-        if largest <= enough and whole:
+                slope_change = abs(change) * h
+                if slope_change > largest:
+                    largest = slope_change
+        if largest <= tol and whole:
             break
     for j in range(p):
         nonzero += x[j] != 0.0

@@ -39,7 +39,7 @@ class SingleRows:
         y, w = rows.y[:, 0], rows.weight
         self.y = [np.ascontiguousarray(y[a:b]) for a, b in self.leaves]
         self.w = [None if w is None else w[a:b] for a, b in self.leaves]
-        self.sound = all(np.isfinite(panel).all() for panel in self.panels)
+        self.finite = all(np.isfinite(panel).all() for panel in self.panels)
 
     @staticmethod
     def of(problem: Problem) -> "SingleRows | None":
@@ -51,8 +51,8 @@ class SingleRows:
         if not (type(problem) is Problem and MIN_CELLS <= cells <= MAX_CELLS):
             return None
         with np.errstate(over="ignore"):
-            found = SingleRows(problem)
-        return found if found.sound else None
+            copy = SingleRows(problem)
+        return copy if copy.finite else None
 
     def _copied(self, leaf: tuple[int, int]) -> Singles:
         problem = self.problem

@@ -14,17 +14,17 @@ from gramian.rows.labels import CodedRows
 from gramian.solvers.smooth.newton_cg import preconditioner
 from gramian.solvers.smooth.softmax_loops import gradient_sums, hessian_products, neglected_sums
 
-MOST_CELLS = 2e7  # numbers in the table: copies of it are kept, in both precisions
+MAX_CELLS = 2e7  # numbers in the table: copies of it are kept, in both precisions
 MOST_JOINT = 1500  # coefficients whose Hessian of all rows is formed and factorised
-MOST_KEPT = 2**24  # numbers in the products of columns that are kept
+MAX_KEPT_PRODUCTS = 2**24  # numbers in the products of columns that are kept
 PANELS = 8  # of rows, each worked on in one go, ...
 TESTED = 4096  # rows of a test part, each worked on in one go
 FEWEST_ROWS, MOST_ROWS = 1024, 4096  # ... of so many rows
 MOST_INTERPRETED = 2**19  # predictions of all models, whose passes are not worth the seconds that they take to compile
-MOST_INNER = 60
+MAX_INNER_STEPS = 60
 MAX_EXPONENT = 300.0  # sums of exponentials neither overflow nor vanish
 ELEMENTWISE = 50  # operations of a product with X that take as long as what else is done with each prediction
-RAISED = 1e-5  # of the diagonal, in single precision
+DIAGONAL_SHIFT = 1e-5  # of the diagonal, in single precision
 
 
 def stackable(problem: Problem) -> bool:
@@ -32,7 +32,7 @@ def stackable(problem: Problem) -> bool:
     rows, loss = problem.rows, problem.loss
     dense = isinstance(rows, MemoryRows | CodedRows) and rows.basis is None and not rows.is_sparse
     softmax = loss.likelihood and loss.targets == "classes"
-    return dense and softmax and smooth(problem) and rows.n * problem.p <= MOST_CELLS
+    return dense and softmax and smooth(problem) and rows.n * problem.p <= MAX_CELLS
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class SoftmaxModels:
         self.codes = block.y[:, 0].astype(np.int64)
         self.joint = (problem.m - 1) * p <= MOST_JOINT
         self.hessian: Singles | None = None
-        kept = self.joint and n * p * (p + 1) // 2 <= MOST_KEPT
+        kept = self.joint and n * p * (p + 1) // 2 <= MAX_KEPT_PRODUCTS
         X = block.X
         self.compiled = n * problem.m * len(train) > MOST_INTERPRETED
         size = int(np.clip(-(-n // PANELS), FEWEST_ROWS, MOST_ROWS))
@@ -180,7 +180,7 @@ class SoftmaxModels:
         weights = [panel.train[live].astype(np.float32) for panel in self.panels]
         going = energy > enough
         inner = 0
-        while going.any() and inner < MOST_INNER:
+        while going.any() and inner < MAX_INNER_STEPS:
             inner += 1
             q = self._products(direction, weights) + penalty(self.problem, direction)[1]
             curve = (direction * q).sum(axis=(1, 2))
@@ -223,7 +223,7 @@ class SoftmaxModels:
         formed = n * m * (m - 1) / 2 * p * p + ((m - 1) * p) ** 3 / 3
         return formed / (n * models * m * (4 * p + ELEMENTWISE))
 
-    def bend(self) -> None:
+    def update_hessian(self) -> None:
         """Take the Hessian of the loss of the first model where the last gradients were: (q, p, q, p)."""
         q, p = self.problem.m - 1, self.problem.p
         left, right = np.tril_indices(q)
@@ -260,7 +260,7 @@ class SoftmaxModels:
                 A[a, :, b, :] += bend * np.float32((a == b) - 1.0 / m)
         A = A.reshape(q * p, q * p)
         diagonal = np.diagonal(A).copy()
-        A[np.diag_indices(q * p)] += np.float32(RAISED) * np.where(diagonal > 0, diagonal, np.float32(1.0))
+        A[np.diag_indices(q * p)] += np.float32(DIAGONAL_SHIFT) * np.where(diagonal > 0, diagonal, np.float32(1.0))
         try:
             factor = sl.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
