@@ -595,14 +595,14 @@ def test_the_choice_of_many_rows_is_nearly_the_best(make, worse, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_last_rows_are_left_out_by_the_end_of_the_factor(weighted):
-    from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, last_left_out
+    from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, last_loo_residuals
 
     X, y = rough(6, 200)
     Y = np.column_stack([y, X[:, 0]])
     w = np.random.default_rng(0).integers(1, 4, 200).astype(float) if weighted else np.ones(200)
     K = RBF(2.0)(X)
     factor = Factor(np.triu(K), w, 1e-3)
-    found = last_left_out(factor, Y, True, 30)
+    found = last_loo_residuals(factor, Y, True, 30)
     for i in (170, 185, 199):  # at the λ of the factor
         rest = np.delete(np.arange(200), i)
         path = KernelPath(Y[rest], w[rest], True, K=K[np.ix_(rest, rest)])

@@ -16,8 +16,8 @@ from gramian.models.base.linear_model import LinearModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::gramian.ConvergenceWarning")  # perceptrons of classes that overlap
 
-# Random features have neither points nor columns of their own; affinities and distances are no functions of columns.
-WITHOUT = (gm.RandomFourier, gm.SpectralClustering, gm.Agglomerative)
+# Random features have no points; a spectral cut may be of a matrix of affinities that is not kept.
+WITHOUT = (gm.RandomFourier, gm.SpectralClustering)
 ALL = [e for e in estimators() if "kernel" in inspect.signature(type(e)).parameters and not isinstance(e, WITHOUT)]
 LINEAR = [e for e in estimators() if isinstance(e, LinearModel) and "kernel" not in e.get_params(deep=False)]
 BY_LANDMARKS = (  # exact up to 2000 rows: a linear model on a factor of the whole matrix
@@ -31,6 +31,7 @@ PRIVATE = {
     "_solution", "_facts", "_covariances", "_weight", "_mean_loss", "_perfect",  # inference and summary
     "_search", "_space", "_ballot", "_numbers", "_one_target", "_exponent", "_factors",  # neighbours
     "_principal", "_squares", "_deviations", "_ddof", "_total",  # principal components
+    "_points", "_leaf", "_leaf_weight", "_left_out", "_nodes",  # trees of clusters
     "_rule", "_missing", "_state", "_loop_variance", "_scores", "_row_weight", "_known",  # clusters
     "_read", "_posteriors", "_least_squares",  # most probable models, total least squares
 }  # fmt: skip

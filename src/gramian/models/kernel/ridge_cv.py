@@ -12,7 +12,7 @@ from gramian.kernels.base import Kernel
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.selection.cv.scores import Scores
-from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, dual_of, last_left_out
+from gramian.solvers.kernel.kernel_ridge import Factor, KernelPath, dual_of, last_loo_residuals
 from gramian.solvers.kernel.ridge_solution import KernelRidgeProblem
 from gramian.solvers.kernel.tridiagonal import TridiagonalPath
 
@@ -20,11 +20,11 @@ Losses = Callable[[Floats], tuple[Floats, Floats | None]]
 Splits = list[tuple[Any, Any]] | None
 WHOLE = 2500  # rows up to which losses come from the whole kernel matrix
 SAMPLE = 1000  # rows that stand for more of them
-MOST = 4000  # rows that the last few candidates are judged with
+MOST = 4000  # rows by which the last few candidates are compared
 TESTED = 2000  # of these: rows that are left out
 RANK = 400  # of a factor of the kernel matrix
-LITTLE = 10.0  # times alpha: what a factor may leave out of the mean of k(x, x)
-STEP = 2.0  # by which alpha is moved where more rows are judged than it was chosen for
+MAX_UNEXPLAINED = 10.0  # times alpha: what a factor may leave out of the mean of k(x, x)
+STEP = 2.0  # by which alpha is moved where it is tried on more rows than it was chosen for
 TRIES = 3
 EIGEN = 4.0  # times n³: what an eigendecomposition and its folds cost in the time of tridiagonal reductions
 ROUNDING = 1e-13  # of the largest eigenvalue: with a smaller λ folds are fitted one by one
@@ -32,9 +32,9 @@ ROUNDING = 1e-13  # of the largest eigenvalue: with a smaller λ folds are fitte
 
 @dataclass(frozen=True, eq=False)
 class KernelRidgeCV:
-    """Kernel ridge regression with one kernel, to be judged: by rows left out one by one, or by the folds of `splits`.
+    """Cross-validation of kernel ridge regression with one kernel: leave-one-out, or by the folds of `splits`.
 
-    λ = alpha Σw is the noise next to the function: it is kept where fewer rows than all are judged.
+    λ = alpha Σw is the noise next to the function: it is kept where fewer rows than all are used.
     """
 
     problem: KernelRidgeProblem
@@ -76,20 +76,20 @@ class KernelRidgeCV:
         if not self.many:
             return self.choose(self._losses(np.arange(len(self.points)), self.splits))
         part = np.sort(self._order[:SAMPLE])
-        some = self._within(part)
-        return self.by_factor if some is None and self.splits is not None else self.choose(self._losses(part, some))
+        splits = self._within(part)
+        return self.by_factor if splits is None and self.splits is not None else self.choose(self._losses(part, splits))
 
     @cached_property
-    def fall(self) -> float:
-        """By which the smallest loss falls from the sample to all rows, if it goes on as from half of it."""
+    def extrapolated_decrease(self) -> float:
+        """The factor of the smallest loss from the sample to all rows, if it decreases as from half of the sample."""
         halves = [np.sort(self._order[: SAMPLE // 2]), np.sort(self._order[SAMPLE // 2 : SAMPLE])]
         cut = [self._within(part) for part in halves]
         if self.splits is not None and None in cut:
             return 1.0
-        found = [self.choose(self._losses(part, some)) for part, some in zip(halves, cut, strict=True)]
-        before = sum(float(one.mean[one.best]) for one in found) / 2.0
-        fell = float(self.scores.mean[self.scores.best]) / before if before > 0 else 1.0
-        return float(np.clip(fell, 0.5, 1.0) ** np.log2(len(self.points) / SAMPLE))
+        scores = [self.choose(self._losses(part, splits)) for part, splits in zip(halves, cut, strict=True)]
+        before = sum(float(half.mean[half.best]) for half in scores) / 2.0
+        factor = float(self.scores.mean[self.scores.best]) / before if before > 0 else 1.0
+        return float(np.clip(factor, 0.5, 1.0) ** np.log2(len(self.points) / SAMPLE))
 
     @cached_property
     def by_factor(self) -> Scores:
@@ -105,7 +105,7 @@ class KernelRidgeCV:
         if not self.many:
             return self.scores
         left = self._factor[0].unexplained * float(self.kernel.diag(self.points).mean())
-        if left <= LITTLE * self.alpha:
+        if left <= MAX_UNEXPLAINED * self.alpha:
             return self.by_factor
         scores = self.scores
         if scores.rule != "best" or len(scores.alphas) == 1:
@@ -127,10 +127,10 @@ class KernelRidgeCV:
     def _beyond(alphas: Floats, at: int, *, down: bool) -> int | None:
         """The next alpha that is a step away; None at the end of the grid."""
         if down:
-            found = np.flatnonzero(alphas <= alphas[at] / STEP)
-            return int(found[0]) if found.size else None
-        found = np.flatnonzero(alphas >= alphas[at] * STEP)
-        return int(found[-1]) if found.size else None
+            smaller = np.flatnonzero(alphas <= alphas[at] / STEP)
+            return int(smaller[0]) if smaller.size else None
+        larger = np.flatnonzero(alphas >= alphas[at] * STEP)
+        return int(larger[-1]) if larger.size else None
 
     def loss(self, alpha: float) -> float:
         """The loss at alpha of rows left out of most of the rows; of folds, that of the first."""
@@ -139,19 +139,21 @@ class KernelRidgeCV:
         return self.known[alpha]
 
     def _loss(self, alpha: float) -> float:
-        some = self._order[:MOST]
-        scale = float(self.weight.sum() / self.weight[some].sum())
+        sample = self._order[:MOST]
+        scale = float(self.weight.sum() / self.weight[sample].sum())
         if self.splits is None:
-            count = min(TESTED, len(some))
-            points, Y, weight = self.points[some], self.Y[some], self.weight[some]
+            count = min(TESTED, len(sample))
+            points, Y, weight = self.points[sample], self.Y[sample], self.weight[sample]
             factor = Factor(self.kernel.upper(points), weight, alpha * scale)
             if factor.failed:
                 F = pivots(self.kernel, points, RANK)[1]
-                missed = KernelPath(Y, weight, self.intercept, F=F).loo_residuals(np.array([alpha * scale]))[0][-count:]
+                residuals = KernelPath(Y, weight, self.intercept, F=F).loo_residuals(np.array([alpha * scale]))[0][
+                    -count:
+                ]
             else:
-                missed = last_left_out(factor, Y, self.intercept, count)
-            return float(np.average((missed**2).mean(axis=1), weights=weight[-count:]))
-        train, test = (np.intersect1d(rows, some) for rows in self.splits[0])
+                residuals = last_loo_residuals(factor, Y, self.intercept, count)
+            return float(np.average((residuals**2).mean(axis=1), weights=weight[-count:]))
+        train, test = (np.intersect1d(rows, sample) for rows in self.splits[0])
         if not len(train) or not len(test):
             train, test = self.splits[0]
         weight = self.weight[train]
@@ -161,15 +163,15 @@ class KernelRidgeCV:
             beta, b = KernelPath(self.Y[train], weight, self.intercept, F=F).at(alpha * scale)
         else:
             beta, b = dual_of(factor, self.Y[train], self.intercept)
-        missed = self.Y[test] - self.kernel.block(self.points[test], self.points[train]) @ beta - b
-        return float(np.average((missed**2).mean(axis=1), weights=self.weight[test]))
+        residuals = self.Y[test] - self.kernel.block(self.points[test], self.points[train]) @ beta - b
+        return float(np.average((residuals**2).mean(axis=1), weights=self.weight[test]))
 
     @cached_property
     def _factor(self) -> tuple[Any, Floats]:
         return pivots(self.kernel, self.points, RANK)
 
     def _losses(self, part: Any, splits: Splits, F: Floats | None = None) -> Losses:
-        """Losses (A, K) of alphas from the kernel matrix of some rows, or from a factor that stands for it."""
+        """Losses (A, K) of alphas from the kernel matrix of some rows, or from a factor of low rank."""
         Y, weight, intercept = self.Y[part], self.weight[part], self.intercept
         scale = float(self.weight.sum() / weight.sum())
         K: Any = self.kernel.matrix(self.points[part]) if F is None else None
@@ -201,9 +203,9 @@ class KernelRidgeCV:
                 train, test = splits[number]
                 beta, b = paths[number].at(alphas * (scale * float(weight[train].sum())))
                 f = K[test][:, train] @ beta.reshape(len(train), -1)
-                missed = Y[test][:, None, :] - f.reshape(len(test), *b.shape) - b
+                residuals = Y[test][:, None, :] - f.reshape(len(test), *b.shape) - b
                 share = weight[test] / (weight[test].sum() * Y.shape[1])
-                return np.asarray(share @ (missed * missed).sum(axis=2))
+                return np.asarray(share @ (residuals * residuals).sum(axis=2))
 
             with single_threaded_blas():
                 table = np.column_stack(parallel_map(one, range(len(splits))))
@@ -231,12 +233,14 @@ class KernelRidgeCV:
 
         def losses(alphas: Floats) -> tuple[Floats, Floats | None]:
             def one(alpha: float) -> Floats:
-                found = np.empty(len(folds))
+                fold_losses = np.empty(len(folds))
                 for s, fold in enumerate(folds):
                     lam = alpha * scale * totals[s]
-                    missed = whole.fold_residuals(fold, lam) if lam > least else np.full((1, 1), np.inf)
-                    found[s] = float((shares[s] @ (missed * missed)).sum()) if np.isfinite(missed).all() else np.inf
-                return found
+                    residuals = whole.fold_residuals(fold, lam) if lam > least else np.full((1, 1), np.inf)
+                    fold_losses[s] = (
+                        float((shares[s] @ (residuals * residuals)).sum()) if np.isfinite(residuals).all() else np.inf
+                    )
+                return fold_losses
 
             with single_threaded_blas():
                 table = np.array(parallel_map(one, [float(alpha) for alpha in alphas]))
@@ -273,14 +277,14 @@ class KernelRidgeCV:
             return None
         place = np.full(len(self.points), -1)
         place[part] = np.arange(len(part))
-        found = [(place[train][place[train] >= 0], place[test][place[test] >= 0]) for train, test in self.splits]
-        return found if all(len(train) and len(test) for train, test in found) else None
+        pairs = [(place[train][place[train] >= 0], place[test][place[test] >= 0]) for train, test in self.splits]
+        return pairs if all(len(train) and len(test) for train, test in pairs) else None
 
 
 def finalists(trials: dict[Any, KernelRidgeCV], near: list[Any]) -> dict[Any, float]:
     """Losses by which kernels are compared: of many rows, the best few, and those `near`, again with most of the rows.
 
-    The best few are two of the sample, and two if losses fall on as they do from half of it: narrow kernels gain most
+    The best few are two of the sample, and two if losses go on decreasing as from half of it: narrow kernels gain most
     from more rows.
     """
     losses = {kernel: float(trial.scores.mean[trial.scores.chosen]) for kernel, trial in trials.items()}
@@ -288,7 +292,7 @@ def finalists(trials: dict[Any, KernelRidgeCV], near: list[Any]) -> dict[Any, fl
         return losses
     few = {*near, *(kernel for kernel, trial in trials.items() if trial.known)}
     if not few:
-        ahead = {kernel: loss * trials[kernel].fall for kernel, loss in losses.items()}
+        ahead = {kernel: loss * trials[kernel].extrapolated_decrease for kernel, loss in losses.items()}
         few = {*sorted(losses, key=lambda k: losses[k])[:2], *sorted(ahead, key=lambda k: ahead[k])[:2]}
     again = {kernel: trials[kernel].loss(trials[kernel].alpha) for kernel in losses if kernel in few}
     worst = max(again.values())

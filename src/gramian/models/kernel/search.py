@@ -20,11 +20,11 @@ from gramian.warnings import ConvergenceWarning, muted
 
 FACTORS = np.geomspace(0.125, 16.0, 8)  # of the median distance
 FINER = np.sqrt(2.0)
-JUDGED = 10  # alphas by which a kernel is judged
-LEFT, MOST_RANK = (
+COMPARED_ALPHAS = 10  # by which a kernel is compared with others
+MAX_UNEXPLAINED, MAX_RANK = (
     0.01,
     2000,
-)  # share of the trace that a factor may leave where it is judged by one, and its most columns
+)  # share of the trace that a factor may leave unexplained, and its most columns
 
 
 def searched(kernel: Any) -> bool:
@@ -113,21 +113,21 @@ def searched_rank(kernel: Kernel, X: Any, sample_weight: Any) -> int:
     weight = point_weights(X, sample_weight)
     ready = kernel.fitted(X, weight)
     points = ready.points(X)
-    return max(len(pivots(ready, points, min(len(points), MOST_RANK), tol=LEFT)[0].index), 1)
+    return max(len(pivots(ready, points, min(len(points), MAX_RANK), tol=MAX_UNEXPLAINED)[0].index), 1)
 
 
 def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, rank: int | None = None) -> float:
     """The validation loss of the model with this kernel, at its best alpha (or number of neighbours) or the one given.
 
-    Models that choose nothing are judged by the share of rows that they get wrong in five folds.
+    Of models that choose nothing it is the error rate in five folds.
     """
     trial = clone(model)
     own = trial.get_params(deep=False)
     if "alphas" in own:
         given = [own["alpha"]] if not isinstance(own["alpha"], str) else own["alphas"]
-        trial.set_params(alphas=min(given, JUDGED) if isinstance(given, int) else given, alpha="auto")
+        trial.set_params(alphas=min(given, COMPARED_ALPHAS) if isinstance(given, int) else given, alpha="auto")
     elif "n_neighbors" not in own:
-        return _share_missed(trial.set_params(kernel=kernel), X, y, sample_weight)
+        return _error_rate(trial.set_params(kernel=kernel), X, y, sample_weight)
     elif not isinstance(own["n_neighbors"], str):
         trial.set_params(neighbors=[own["n_neighbors"]], n_neighbors="auto")
     trial.set_params(kernel=kernel, **({} if rank is None else {"rank": rank}))
@@ -136,19 +136,19 @@ def loss_of_fit(model: Any, kernel: Kernel, X: Any, y: Any, sample_weight: Any, 
     return float(scores.mean[scores.chosen])
 
 
-def _share_missed(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+def _error_rate(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     y = np.asarray(y)
     weight = weights_or_ones(sample_weight, len(y))
-    missed = total = 0.0
+    errors = total = 0.0
     for train, test in splits_of(5, MemoryRows(np.zeros((len(y), 1)), None, None)):
         rest = train[weight[train] > 0]
         if len(np.unique(y[rest])) < 2:
             continue
         with muted(ConvergenceWarning):
             fitted = clone(model).fit(_safe_indexing(X, rest), y[rest], sample_weight=weight[rest])
-        missed += float(weight[test] @ (fitted.predict(_safe_indexing(X, test)) != y[test]))
+        errors += float(weight[test] @ (fitted.predict(_safe_indexing(X, test)) != y[test]))
         total += float(weight[test].sum())
-    return missed / max(total, 1e-300)
+    return errors / max(total, 1e-300)
 
 
 def _open(kernel: Kernel) -> bool:

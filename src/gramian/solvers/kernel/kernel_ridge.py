@@ -10,7 +10,7 @@ from gramian._core.types import Floats
 from gramian.rows import parallel_map, single_threaded_blas
 from gramian.solvers.half_matrix import upper_times
 
-NOTHING = 1e-12  # of the largest eigenvalue: below it a direction is rounding
+NULL_SHARE = 1e-12  # of the largest eigenvalue: below it a direction is rounding
 CONVERGED = 1e-14  # of the right side: conjugate gradients end here
 TRIAL = 12  # steps of them after which the rest is foreseen
 PANEL = 128
@@ -24,9 +24,9 @@ class Factor:
         self.n, self.lam = len(K), alpha * float(weight.sum())
         K[np.diag_indices(self.n)] += self.lam / weight
         self.inverse: Floats | None = None
-        found, failed = sl.lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        self.L = found
-        self.failed = failed != 0 or bool(np.diagonal(found).min() ** 2 <= NOTHING * np.diagonal(found).max() ** 2)
+        self.L, failed = sl.lapack.dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+        pivots = np.diagonal(self.L)
+        self.failed = failed != 0 or bool(pivots.min() ** 2 <= NULL_SHARE * pivots.max() ** 2)
 
     def solve(self, right: Floats) -> Floats:
         """(K + λ D⁻¹)⁻¹ right."""
@@ -38,13 +38,13 @@ class Factor:
 
 
 class Singular:
-    """The same by an eigendecomposition, for matrices without a Cholesky factor: the shortest β."""
+    """The same by an eigendecomposition, for matrices without a Cholesky factor: the minimum-norm β."""
 
     def __init__(self, K: Floats, weight: Floats, alpha: float) -> None:
         self.n, self.lam = len(K), alpha * float(weight.sum())
         K[np.diag_indices(self.n)] += self.lam / weight
         values, vectors = np.linalg.eigh(K)
-        keep = values > NOTHING * max(float(values[-1]), 1e-300) * self.n
+        keep = values > NULL_SHARE * max(float(values[-1]), 1e-300) * self.n
         self.values, self.vectors = values[keep], vectors[:, keep]
         self.failed = False
 
@@ -55,7 +55,7 @@ class Singular:
         return np.asarray(((self.vectors.T @ right).T / np.sqrt(self.values)).T)
 
 
-class Conjugate:
+class ConjugateGradients:
     """The same by conjugate gradients, where a factor K ≈ F Fᵀ of low rank leaves little of K beside λ.
 
     In units of √D the matrix is S = D^½ K D^½ + λ, and that of the factor, Z Zᵀ + λ with Z = D^½ F, is its
@@ -83,57 +83,57 @@ class Conjugate:
     def _steps(self, right: Floats) -> Floats:
         """S⁻¹ right, every column by its own conjugate gradients."""
         goal = CONVERGED * np.linalg.norm(right, axis=0)
-        found, left = np.zeros_like(right), right.copy()
-        near = self._near(left)
-        way, size = near, (left * near).sum(axis=0)
-        trail: list[float] = []
-        for step in range(self.steps + 1):
-            norms = np.linalg.norm(left, axis=0)
+        x, r = np.zeros_like(right), right.copy()
+        z = self._precondition(r)
+        p, rz = z, (r * z).sum(axis=0)
+        residuals: list[float] = []
+        for iteration in range(self.steps + 1):
+            norms = np.linalg.norm(r, axis=0)
             if (norms <= goal).all():
-                self.taken = max(self.taken, step)
-                return found
+                self.taken = max(self.taken, iteration)
+                return x
             with np.errstate(divide="ignore", invalid="ignore"):
-                trail.append(float(np.where(goal > 0, norms / goal, 0.0).max()))
-            if step == self.steps or not np.isfinite(trail[-1]) or self._hopeless(trail):
+                residuals.append(float(np.where(goal > 0, norms / goal, 0.0).max()))
+            if iteration == self.steps or not np.isfinite(residuals[-1]) or self._too_slow(residuals):
                 break
-            turned = self._times(way)
+            Sp = self._times(p)
             with np.errstate(divide="ignore", invalid="ignore"):
-                length = np.nan_to_num(size / (way * turned).sum(axis=0), posinf=0.0, neginf=0.0)
-            found += length * way
-            left -= length * turned
-            near = self._near(left)
-            before, size = size, (left * near).sum(axis=0)
+                step = np.nan_to_num(rz / (p * Sp).sum(axis=0), posinf=0.0, neginf=0.0)
+            x += step * p
+            r -= step * Sp
+            z = self._precondition(r)
+            before, rz = rz, (r * z).sum(axis=0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                way = near + np.nan_to_num(size / before, posinf=0.0, neginf=0.0) * way
+                p = z + np.nan_to_num(rz / before, posinf=0.0, neginf=0.0) * p
         self.failed = True
-        return found
+        return x
 
-    def _hopeless(self, trail: list[float]) -> bool:
+    def _too_slow(self, residuals: list[float]) -> bool:
         """Whether at the pace of the last steps the others do not suffice."""
-        if len(trail) <= TRIAL:
+        if len(residuals) <= TRIAL:
             return False
-        pace = np.log(trail[-1 - TRIAL // 2] / trail[-1]) / (TRIAL // 2)
-        return bool(pace <= 0 or len(trail) - 1 + np.log(trail[-1]) / pace > self.steps)
+        pace = np.log(residuals[-1 - TRIAL // 2] / residuals[-1]) / (TRIAL // 2)
+        return bool(pace <= 0 or len(residuals) - 1 + np.log(residuals[-1]) / pace > self.steps)
 
     def _times(self, v: Floats) -> Floats:
         """S v, from half of K: the panels' parts are added in their order, whatever the threads."""
         scaled = np.ascontiguousarray((v * self.root).T)
 
         def panel(start: int) -> Floats:
-            found = np.zeros((len(scaled), self.n - start))
-            upper_times(self.K, start, min(start + PANEL, self.n), scaled, found)
-            return found
+            part = np.zeros((len(scaled), self.n - start))
+            upper_times(self.K, start, min(start + PANEL, self.n), scaled, part)
+            return part
 
         out = np.zeros_like(scaled)
         starts = range(0, self.n, PANEL)
-        for start, found in zip(starts, parallel_map(panel, starts), strict=True):
-            out[:, start:] += found
+        for start, part in zip(starts, parallel_map(panel, starts), strict=True):
+            out[:, start:] += part
         return out.T * self.root + self.lam * v
 
-    def _near(self, v: Floats) -> Floats:
+    def _precondition(self, v: Floats) -> Floats:
         """(Z Zᵀ + λ)⁻¹ v = (v − Z (ZᵀZ + λ)⁻¹ Zᵀ v) / λ."""
-        turned = np.sum(parallel_map(lambda part: self.Z[part].T @ v[part], self.parts), axis=0)
-        inside = sl.lapack.dpotrs(self.inner, turned, lower=1)[0]
+        Zv = np.sum(parallel_map(lambda part: self.Z[part].T @ v[part], self.parts), axis=0)
+        inside = sl.lapack.dpotrs(self.inner, Zv, lower=1)[0]
         return np.concatenate(parallel_map(lambda part: (v[part] - self.Z[part] @ inside) / self.lam, self.parts))
 
 
@@ -147,10 +147,12 @@ def dual_of(factor: Any, Y: Floats, intercept: bool) -> tuple[Floats, Floats]:
     return both[:, :-1] - np.outer(ones, b), b
 
 
-def left_out(both: Floats, diagonal: Floats, intercept: bool, rows: Any = slice(None), totals: Any = None) -> Floats:
-    """What some rows are missed by without them, from M⁻¹ [Y, 1] of all rows and the diagonal of M⁻¹ of these.
+def loo_residuals(
+    both: Floats, diagonal: Floats, intercept: bool, rows: Any = slice(None), totals: Any = None
+) -> Floats:
+    """Residuals of some rows by the fit without them, from M⁻¹ [Y, 1] of all rows and the diagonal of M⁻¹ of these.
 
-    With G = M⁻¹ less what the intercept takes, row i is missed by β_i / G_ii. `totals` are the sums of M⁻¹ [Y, 1] for
+    With G = M⁻¹ less what the intercept takes, that of row i is β_i / G_ii. `totals` are the sums of M⁻¹ [Y, 1] for
     each row, where each has a λ of its own.
     """
     beta, ones = both[rows, :-1], both[rows, -1]
@@ -162,18 +164,18 @@ def left_out(both: Floats, diagonal: Floats, intercept: bool, rows: Any = slice(
         return np.asarray(beta / diagonal[:, None])
 
 
-def last_left_out(factor: Factor, Y: Floats, intercept: bool, count: int) -> Floats:
-    """What the last `count` rows are missed by without them: the end of the factor has their part of M⁻¹."""
+def last_loo_residuals(factor: Factor, Y: Floats, intercept: bool, count: int) -> Floats:
+    """Leave-one-out residuals of the last `count` rows: the end of the factor has their part of M⁻¹."""
     both = factor.solve(np.column_stack([Y, np.ones(len(Y))]))
     end = np.asfortranarray(factor.L[-count:, -count:])
     inverse = np.tril(sl.lapack.dtrtri(end, lower=1)[0])
-    return left_out(both, (inverse**2).sum(axis=0), intercept, slice(len(Y) - count, None))
+    return loo_residuals(both, (inverse**2).sum(axis=0), intercept, slice(len(Y) - count, None))
 
 
 class KernelPath:
     """Every alpha from one decomposition D^½ K D^½ = U Λ Uᵀ, or from a factor K ≈ F Fᵀ of low rank.
 
-    Leave-one-out is in closed form (`left_out`).
+    Leave-one-out is in closed form (`loo_residuals`).
     """
 
     def __init__(self, Y: Floats, weight: Floats, intercept: bool, *, K: Any = None, F: Any = None) -> None:
@@ -186,7 +188,7 @@ class KernelPath:
         else:
             Z = F * root[:, None]
             values, vectors = np.linalg.eigh(Z.T @ Z)
-            keep = values > NOTHING * max(float(values[-1]), 1e-300)
+            keep = values > NULL_SHARE * max(float(values[-1]), 1e-300)
             self.values = values[keep]
             self.U = Z @ (vectors[:, keep] / np.sqrt(self.values))
             self.whole = len(self.values) == len(Y)
@@ -201,10 +203,13 @@ class KernelPath:
         return (self.U @ (shrink[:, None] * (self.U.T @ scaled)) + rest * scaled) * self.root[:, None]
 
     def loo_residuals(self, alphas: Floats) -> list[Floats]:
-        """What each row is missed by, (n, t), by the model without it and all its weight, at each alpha."""
+        """Residuals (n, t) of each row by the model without it and all its weight, at each alpha."""
         total = float(self.weight.sum())
         if np.ptp(self.weight) > 0:
-            return [self._missed_each(alpha * np.maximum(total - self.weight, 1e-300)) for alpha in np.asarray(alphas)]
+            return [
+                self._loo_residuals_weighted(alpha * np.maximum(total - self.weight, 1e-300))
+                for alpha in np.asarray(alphas)
+            ]
         lams = np.asarray(alphas) * max(total - float(self.weight[0]), 1e-300)
         scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
         rest = np.zeros(len(lams)) if self.whole else 1.0 / lams
@@ -214,7 +219,7 @@ class KernelPath:
         inner = (self.U @ turned).reshape(len(scaled), len(lams), -1)
         root = self.root[:, None]
         return [
-            left_out(
+            loo_residuals(
                 (inner[:, i] + rest[i] * scaled) * root,
                 diagonals[:, i] * self.root**2,
                 self.intercept,
@@ -222,7 +227,7 @@ class KernelPath:
             for i in range(len(lams))
         ]
 
-    def _missed_each(self, lam: Floats) -> Floats:
+    def _loo_residuals_weighted(self, lam: Floats) -> Floats:
         """The same where weights differ, and so every row has a λ of its own."""
         shrink = 1.0 / (self.values + lam[:, None]) - (0.0 if self.whole else 1.0 / lam[:, None])
         scaled = np.column_stack([self.Y, np.ones(len(self.Y))]) * self.root[:, None]
@@ -233,14 +238,14 @@ class KernelPath:
             both, diagonal = both + scaled / lam[:, None], diagonal + 1.0 / lam
             totals = totals + (self.root @ scaled) / lam[:, None]
         both, diagonal = both * self.root[:, None], diagonal * self.root**2
-        return left_out(both, diagonal, self.intercept, totals=totals)
+        return loo_residuals(both, diagonal, self.intercept, totals=totals)
 
     def fold(self, test: Any) -> Floats:
         """Rows of D^½ U of a fold, which serve all alphas."""
         return np.ascontiguousarray(self.U[test] * self.root[test, None])
 
     def fold_residuals(self, test: Floats, lam: float) -> Floats:
-        """What the rows of a fold are missed by, (m, t), by the model of all others at λ = `lam`.
+        """Residuals (m, t) of the rows of a fold by the model of all others at λ = `lam`.
 
         With G = M⁻¹ less what the intercept takes, G_TT r = β_T for the rows T of the fold: leave-one-out by blocks.
         `test` is what `fold` gives of them.

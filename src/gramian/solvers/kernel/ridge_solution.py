@@ -12,7 +12,7 @@ from gramian.kernels.base import Kernel
 from gramian.kernels.input import positive_definite
 from gramian.kernels.lowrank.pivoted_cholesky import pivots
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.kernel.kernel_ridge import Conjugate, Factor, KernelPath, Singular, dual_of
+from gramian.solvers.kernel.kernel_ridge import ConjugateGradients, Factor, KernelPath, Singular, dual_of
 
 PANEL = 128  # rows of a block of the kernel matrix: it stays in the cache
 TOLERANCE = 1e-9
@@ -86,7 +86,7 @@ class KernelRidgeProblem:
             landmarks, F = pivots(self.kernel, self.points, rank, tol=max(0.1 * unit, 1e-10))
             if landmarks.unexplained > most * unit * self.n:
                 return None
-        method = Conjugate(K, F, self.weight, alpha, self.n // STEPS_SHARE)
+        method = ConjugateGradients(K, F, self.weight, alpha, self.n // STEPS_SHARE)
         if method.failed:
             return None
         beta, b = dual_of(method, self.Y, self.intercept)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.cluster_labels import KnownRows
+from gramian._core.fitted.forgetting import forget_fit
 from gramian._core.types import Floats, Ints, Matrix, Points, Table, Tags, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.kernels.base import Kernel
@@ -17,6 +18,7 @@ from gramian.kernels.custom import Entries
 from gramian.kernels.input import is_matrix, refuse_invalid
 from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
+from gramian.kernels.representation import Columns, KernelMatrix, Representation
 from gramian.rows import Rows, parallel_map, scan
 from gramian.rows.feature_names import fit_rows, new_rows
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -73,6 +75,8 @@ class Agglomerative(ClusterTree):
     objective_ : float
         Of the clusters: Σ w ‖x − c‖² (Ward), the length of their shortest trees (single), the height of the last
         merge made (complete, average).
+    representation_ : Columns or KernelMatrix
+        What the rows look like: their columns, or the kernel and the points of the tree.
     certificate_, solver_
         The certificate computes heights of some merges again from all their pairs of rows.
 
@@ -95,15 +99,18 @@ class Agglomerative(ClusterTree):
 
     centers_: Floats = field(init=False)
     structures_: list[Point] = field(init=False)
+    representation_: Representation = field(init=False)
     _points: Any = field(init=False)
     _space: RowDistances | KernelDistances = field(init=False)
+    _known: KnownRows = field(init=False)
+    _leaf_weight: Floats | None = field(init=False)
+    _left_out: Any = field(init=False)
 
     def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> "Agglomerative":
         """Fit to the rows of X; y is ignored. Weights are counts, and rows of weight zero only get a label."""
         k, height, auto = self._cut_parameters()
         validation.choice("linkage", self.linkage, LINKAGES)
-        for name in ("centers_", "structures_", "kernel_"):
-            self.__dict__.pop(name, None)
+        forget_fit(self)
         points, weight, rows = self._read(X, sample_weight)
         self._known, self._leaf_weight = KnownRows.of(rows), weight
         self._leaf = np.arange(len(points))
@@ -118,6 +125,10 @@ class Agglomerative(ClusterTree):
         n = len(points)
         self._require_rows(k, n)
         self._points = points
+        if self.kernel is None:
+            self.representation_ = Columns.of(self)
+        else:
+            self.representation_ = KernelMatrix(self.kernel_, points, np.flatnonzero(self._leaf >= 0))
         group = self._known.group[self._leaf >= 0]
         self.merges_ = linkage_tree(points, self.linkage, self._weight, self._space, group)
         self.heights_ = self.merges_[:, 2]
