@@ -96,7 +96,7 @@ def test_times_is_the_matrix_times_the_weights(kernel):
 def test_machines_of_many_rows_reach_libsvms_objective(monkeypatch, start_from_sample):
     X, y = noisy(0, FEW + 500)
     if start_from_sample:
-        monkeypatch.setattr(svm, "MANY", 1000)
+        monkeypatch.setattr(svm, "SAMPLED_FROM", 1000)
         monkeypatch.setattr(svm, "SAMPLE", 400)
     n, C = len(y), 2.0
     model = gm.SVC(alpha=1 / (2 * n * C), kernel=RBF(1.5), tol=1e-6).fit(X, y)

@@ -24,11 +24,11 @@ from gramian.solvers.kernel.smo import Dual, SMOResult, Start, solve_to_gap
 from gramian.warnings import ConvergenceWarning, warn_user
 
 LEAST_TOL = 1e-6  # a duality gap that steps of two variables reach in time
-FIRST = 1e-3  # violation of optimality in units of the margin
+FIRST_VIOLATION = 1e-3  # of optimality, in units of the margin, at which the gap is first computed
 GRID = 8
-MANY, SAMPLE = 8000, 3000  # rows from which a machine of some of them is trained first, and how many
-MOST_FEATURES = 10_000  # that a linear model is advised for
-NEAR = 0.25  # share of the rows that may be on either side of their margin
+SAMPLED_FROM, SAMPLE = 8000, 3000  # rows from which a machine is trained on a sample first, and its size
+MAX_ADVISED_FEATURES = 10_000  # of a kernel, for which a linear model is advised
+SHARE_AT_MARGIN = 0.25  # of the rows, whose side of the margin is open after a fit to a sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,41 +57,41 @@ def train(
     total = float(weight.sum()) or 1.0
     C = weight / (2.0 * alpha * total)
     dual = Dual(sign, np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0), np.arange(len(sign)), intercept)
-    if start is None and len(sign) >= MANY:
+    if start is None and len(sign) >= SAMPLED_FROM:
         start = Start(_from_sample(rows, sign, weight, alpha, intercept, C))
-    found, value, gap = solve_to_gap(
-        dual, rows, lambda found: _gap(dual, found, sign, C, alpha), start, eps=FIRST, least=1e-9, tol=tol
+    result, value, gap = solve_to_gap(
+        dual, rows, lambda result: _gap(dual, result, sign, C, alpha), start, eps=FIRST_VIOLATION, least=1e-9, tol=tol
     )
-    norm = float(np.sqrt(max(float(found.beta @ found.f), 0.0)))
-    return BinarySVM(found.beta, found.f, found.offset, value, gap, norm, found.rounds)
+    norm = float(np.sqrt(max(float(result.beta @ result.f), 0.0)))
+    return BinarySVM(result.beta, result.f, result.offset, value, gap, norm, result.rounds)
 
 
 def _from_sample(rows: KernelRows, sign: Floats, weight: Floats, alpha: float, intercept: bool, C: Floats) -> Floats:
     """Dual variables by what a machine of some of the rows says: at their bound inside the margin, zero outside."""
     used = np.flatnonzero(weight > 0)
-    some = used[:: max(len(used) // max(SAMPLE, len(used) // 8), 1)]
-    found = train(rows.part(some), sign[some], weight[some], alpha, intercept, 1e-2)
-    spread = np.zeros(len(sign))
-    spread[some] = found.beta
-    inside = 1.0 - sign * (rows.product(spread) + found.offset)
-    width = float(np.quantile(np.abs(inside[used]), NEAR)) or 1.0
-    beta = sign * C * np.clip(0.5 + 0.5 * inside / width, 0.0, 1.0)
+    sample = used[:: max(len(used) // max(SAMPLE, len(used) // 8), 1)]
+    machine = train(rows.part(sample), sign[sample], weight[sample], alpha, intercept, 1e-2)
+    beta_of_all = np.zeros(len(sign))
+    beta_of_all[sample] = machine.beta
+    slack = 1.0 - sign * (rows.product(beta_of_all) + machine.offset)
+    width = float(np.quantile(np.abs(slack[used]), SHARE_AT_MARGIN)) or 1.0
+    beta = sign * C * np.clip(0.5 + 0.5 * slack / width, 0.0, 1.0)
     if intercept:
         up, down = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
-        near = (np.abs(inside) < width) & ((beta > 0) if up > down else (beta < 0))
-        room = float(np.abs(beta[near]).sum())
-        if room <= abs(up - down):
+        at_margin = (np.abs(slack) < width) & ((beta > 0) if up > down else (beta < 0))
+        total = float(np.abs(beta[at_margin]).sum())
+        if total <= abs(up - down):
             return _balanced(beta)
-        beta[near] *= 1.0 - abs(up - down) / room
+        beta[at_margin] *= 1.0 - abs(up - down) / total
     return beta
 
 
-def _gap(dual: Dual, found: SMOResult, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
+def _gap(dual: Dual, result: SMOResult, sign: Floats, C: Floats, alpha: float) -> tuple[float, float]:
     """The objective, and by how much of it the dual lies below."""
-    square = float(found.beta @ found.f)
-    slack = float(C @ np.maximum(0.0, 1.0 - sign * (found.f + found.offset)))
+    square = float(result.beta @ result.f)
+    slack = float(C @ np.maximum(0.0, 1.0 - sign * (result.f + result.offset)))
     primal = 0.5 * square + slack
-    lower = float(dual.c @ found.beta) - 0.5 * square
+    lower = float(dual.c @ result.beta) - 0.5 * square
     return 2.0 * alpha * primal, relative_gap(primal - lower, abs(primal))
 
 
@@ -116,7 +116,7 @@ def warn_unfinished(name: str, certificate: Certificate, kernel: Kernel, points:
 def _few_features(kernel: Any, points: Any) -> bool:
     """Whether a kernel of rows of numbers has finitely many features, and few."""
     try:
-        return int(kernel.features(points.X[:1]).shape[1]) <= MOST_FEATURES
+        return int(kernel.features(points.X[:1]).shape[1]) <= MAX_ADVISED_FEATURES
     except (AttributeError, TypeError, ValueError):
         return False
 
@@ -235,9 +235,9 @@ class KernelSVMSolution:
     def calibration(self) -> Calibration:
         """The map from decisions to probabilities: five more fits, made when probabilities are first asked for."""
         with single_threaded_blas():
-            found = calibrate(self._left_out(), self.problem.codes, self.problem.weight)
+            calibration = calibrate(self._left_out(), self.problem.codes, self.problem.weight)
         self.problem.rows.release()
-        return found
+        return calibration
 
     def _left_out(self) -> Floats:
         """Decisions on rows that took no part in them, from five folds."""
@@ -254,18 +254,15 @@ class KernelSVMSolution:
 
 def _without(beta: Floats, test: Any) -> Floats:
     """β without some rows, balanced again."""
-    found = beta.copy()
-    found[test] = 0.0
-    return _balanced(found)
+    rest = beta.copy()
+    rest[test] = 0.0
+    return _balanced(rest)
 
 
 def _balanced(beta: Floats) -> Floats:
     """β whose larger side is shrunk to the sum of the smaller."""
-    found = beta.copy()
-    up, down = found[found > 0].sum(), -found[found < 0].sum()
-    least = min(up, down)
-    if least <= 0:
+    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    smaller = min(up, down)
+    if smaller <= 0:
         return np.zeros_like(beta)
-    found[found > 0] *= least / up
-    found[found < 0] *= least / down
-    return found
+    return np.where(beta > 0, beta * (smaller / up), beta * (smaller / down))
