@@ -159,7 +159,7 @@ def test_flexible_models_vary_and_stiff_ones_are_biased():
     assert stiff.noise == pytest.approx(0.09, rel=0.4)
 
 
-def test_too_much_noise_is_lowered_and_said():
+def test_too_much_noise_is_lowered_with_a_note():
     X, y = problem()
     found = adds_up(bias_variance(gm.LinearRegression(), X, y, noise=100.0, repeats=10))
     assert found.bias == pytest.approx(0.0, abs=1e-12)
@@ -168,7 +168,7 @@ def test_too_much_noise_is_lowered_and_said():
     assert found.notes[0] in str(found)
 
 
-def test_variance_beyond_the_loss_is_lowered_and_said():
+def test_variance_beyond_the_loss_is_lowered_with_a_note():
     """Two models that are always off to opposite sides: their product of errors is below 0."""
 
     class Swing(RegressorMixin, BaseEstimator):
@@ -363,7 +363,7 @@ def test_parts_below_rounding_are_shown_as_zero():
     assert not any(text.startswith("-") for text in shown)
 
 
-def test_a_noise_rate_too_high_is_lowered_and_said():
+def test_a_noise_rate_too_high_is_lowered_with_a_note():
     X = np.repeat([[0.0], [1.0]], 30, axis=0)
     y = np.repeat(["a", "b"], 30)
     found = adds_up(bias_variance(DecisionTreeClassifier(), X, y, noise=0.2, repeats=10))
@@ -524,7 +524,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "kind", "message"), WRONG)
-def test_what_is_wrong_is_said(change, kind, message):
+def test_wrong_input_is_named(change, kind, message):
     given = {"model": Ridge(), "X": X, "y": Y, **change}
     with pytest.raises(kind, match=message):
         bias_variance(given.pop("model"), given.pop("X"), given.pop("y"), **given)

@@ -300,7 +300,7 @@ def test_boundary_takes_any_table(two):
     assert "(80 rows)" in heading(model.chart(None, X, y, sample_weight=weight))[0]
 
 
-def test_boundary_of_many_classes_and_of_nothing(tmp_path):
+def test_boundary_of_many_classes_and_without_one(tmp_path):
     X, y = load_digits(return_X_y=True)
     plane = X[:, [20, 42]] + np.random.default_rng(0).normal(size=(len(X), 2))
     model = GaussianDiscriminant("diagonal").fit(plane, y)

@@ -252,7 +252,7 @@ def test_columns_that_depend_on_others():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_separated_classes_are_said_and_finite(k):
+def test_separable_classes_are_reported_and_finite(k):
     """N-18."""
     rng = np.random.default_rng(12)
     y = np.arange(60) % k
@@ -277,7 +277,7 @@ def test_separated_classes_are_said_and_finite(k):
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("matrix", [[[1.0, -1.0, 0.5]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
-def test_classes_separated_where_the_penalty_is_nothing(k, matrix):
+def test_separable_classes_where_the_penalty_is_zero(k, matrix):
     """A singular Tikhonov matrix leaves directions in which the coefficients grow at no cost."""
     rng = np.random.default_rng(14)
     y = np.arange(60) % k
@@ -406,7 +406,7 @@ def test_a_weak_penalty_of_separated_classes_is_certified():
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_no_penalty_and_separated_classes_reach_a_loss_of_nothing(loss):
+def test_no_penalty_and_separable_classes_reach_a_loss_of_zero(loss):
     """The optimum is zero: rounding there is no failure, and takes no thousand steps."""
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -771,14 +771,14 @@ def test_every_solver_finds_the_same_optimum(solver):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_the_tolerance_is_the_one_asked_for_or_it_is_said(model):
+def test_the_tolerance_is_reached_or_reported(model):
     """A certificate that holds by a tolerance nobody gave has to say so."""
     X, y = problem(37, n=30, d=2, k=3)
     fitted = clone(model).set_params(tol=1e-9).fit(X, y)
     assert fitted.certificate_.tolerance == 1e-9 or "tol" in fitted.certificate_.note
 
 
-def test_too_few_iterations_are_said():
+def test_too_few_iterations_are_reported():
     """N-22."""
     X, y = problem(38)
     with pytest.warns(gm.ConvergenceWarning, match="The gradient is .* and its tolerance 1e-08, after 1 steps"):

@@ -147,7 +147,7 @@ def test_without_alpha_there_is_no_penalty():
     assert model.certificate_.claim == "global optimum"
 
 
-def test_classes_that_free_coefficients_separate_are_said():
+def test_classes_that_free_coefficients_separate_are_reported():
     X = np.column_stack([np.linspace(-1.0, 1.0, 40), np.random.default_rng(0).standard_normal(40)])
     with pytest.warns(gm.ConvergenceWarning, match="separated perfectly"):
         model = gm.Classifier("logistic", "mcp", 0.01).fit(X, X[:, 0] > 0)

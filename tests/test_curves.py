@@ -216,7 +216,7 @@ def test_a_metric_that_fails_says_where():
         ({"y": None}, ValueError, "target y is None"),
     ],
 )
-def test_what_is_wrong_is_said(change, kind, message):
+def test_wrong_input_is_named(change, kind, message):
     given = {"model": Ridge(), "y": Y, **change}
     with pytest.raises(kind, match=message):
         curves(given.pop("model"), X, given.pop("y"), **given)

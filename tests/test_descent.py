@@ -187,7 +187,7 @@ def test_other_losses_with_kinks():
         assert found.value <= task.value(task.zero())
 
 
-def test_kinked_constant_step_that_helps_nothing():
+def test_a_constant_step_that_never_decreases_a_piecewise_linear_loss():
     found = solve(GradientDescent(1e6), problem(L.Absolute(), alpha=0.0, penalty=P.Zero()))
     assert found.state.diverged
     assert found.iterations < 200

@@ -154,7 +154,7 @@ def test_counts_with_an_uncertain_rate(f, spread):
     np.testing.assert_allclose(np.exp(log).sum(), 1.0, atol=1e-4 if spread > 1 else 1e-9)  # heavy tails end far out
 
 
-def test_nothing_to_average_is_the_family_itself():
+def test_an_average_over_one_model_is_its_distribution():
     f = np.array([0.1, 0.2])
     for loss in (gm.losses.Squared(), gm.losses.Absolute(), gm.losses.StudentT(3.0), gm.losses.Poisson()):
         for variance in (None, np.zeros(2)):

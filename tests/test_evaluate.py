@@ -628,7 +628,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("change", "kind", "message"), WRONG)
-def test_what_is_wrong_is_said(change, kind, message):
+def test_wrong_input_is_named(change, kind, message):
     given = {"model": LinearRegression(), "X": DIABETES[0], "y": DIABETES[1], **change}
     with pytest.raises(kind, match=message):
         evaluate(given.pop("model"), given.pop("X"), given.pop("y"), **given)

@@ -111,7 +111,7 @@ def test_bivariate_normal(rho):
     assert mutual_information(x[:, None], y)[0] == pytest.approx(-0.5 * np.log(1 - rho**2), abs=0.06)
 
 
-def test_constant_columns_tell_nothing():
+def test_constant_columns_have_no_information():
     X, y = table()
     for target in (y, y > 0):
         assert mutual_information(np.full((200, 1), 1e9 / 3), target)[0] == 0.0

@@ -656,7 +656,7 @@ def test_conjugate_gradients_are_the_factor(intercept, monkeypatch):
 
 @pytest.mark.parametrize("most", [1.0, np.inf], ids=["foreseen", "tried"])
 @pytest.mark.parametrize("alpha", [0.0, 1e-14, 1e-7])
-def test_where_conjugate_gradients_are_slow_a_factor_is_taken(alpha, most, monkeypatch):
+def test_where_conjugate_gradients_are_slow_a_factor_is_used(alpha, most, monkeypatch):
     import gramian.solvers.kernel.ridge_solution as module
 
     X, y = rough(4, 500)
@@ -757,7 +757,7 @@ def test_folds_of_kernel_ridge_give_the_same_bits_for_any_threads():
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_logistic_kernels_are_judged_nearly_as_exact_fits_judge_them():
+def test_logistic_kernels_are_scored_nearly_as_exact_fits_score_them():
     rng = np.random.default_rng(2)
     Z = rng.standard_normal((80, 2))
     label = np.hypot(*Z.T) + 0.3 * rng.standard_normal(80) > 1.2

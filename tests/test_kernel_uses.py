@@ -95,7 +95,7 @@ def test_a_matrix_serves_cross_validation(model, y):
 
 
 @pytest.mark.filterwarnings("ignore::gramian.ConvergenceWarning")
-def test_an_invalid_kernel_is_taken_on_trust():
+def test_an_invalid_kernel_is_used_on_trust():
     k = Sigmoid(0.5, -0.5)
     for model, y in MODELS:
         with pytest.raises(ValueError, match=r"is no kernel: .* To insist, give kernel.trusted\(\)"):
@@ -187,7 +187,7 @@ def test_intervals_count_a_weight_as_so_many_rows():
         model.predict(X, interval=0.9)
 
 
-def test_targets_that_cannot_be_met_are_told():
+def test_targets_that_cannot_be_interpolated_are_reported():
     twice = np.vstack([X[:5], X[:5]])
     with pytest.warns(gm.ConvergenceWarning, match="targets cannot be interpolated"):
         model = gm.Ridge(alpha=0, kernel=RBF(1.0)).fit(twice, np.arange(10.0))

@@ -184,7 +184,7 @@ def test_continuous_targets_are_no_classes():
 
 
 @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame, sp.csr_array], ids=lambda f: f.__name__)
-def test_a_column_of_labels_is_taken_with_a_warning(make):
+def test_a_column_of_labels_is_read_with_a_warning(make):
     from sklearn.exceptions import DataConversionWarning
 
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
@@ -195,7 +195,7 @@ def test_a_column_of_labels_is_taken_with_a_warning(make):
 @pytest.mark.parametrize(
     "make", [lambda y: y[:, None], lambda y: pd.DataFrame({"t": y}), lambda y: pl.DataFrame({"t": y})]
 )
-def test_a_column_of_names_is_taken_with_a_warning(make):
+def test_a_column_of_names_is_read_with_a_warning(make):
     from sklearn.exceptions import DataConversionWarning
 
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):

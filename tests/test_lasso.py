@@ -273,7 +273,7 @@ def test_coordinate_descent_takes_over(monkeypatch):
     np.testing.assert_allclose(wide.coef_, reference.coef_, atol=1e-9)
 
 
-def test_a_gap_beyond_its_tolerance_is_said():
+def test_a_gap_beyond_its_tolerance_is_reported():
     X, y = problem(18)
     with pytest.warns(gm.ConvergenceWarning, match="relative duality gap is .*tolerance 1e-300"):
         model = gm.Lasso(0.05, tol=1e-300).fit(X, y)

@@ -54,7 +54,7 @@ def test_the_definition(seed):
     assert_allclose(model.transform(X), Y)
 
 
-def test_the_sparse_road_finds_what_the_dense_one_finds(monkeypatch):
+def test_the_sparse_method_agrees_with_the_dense_one(monkeypatch):
     X, _ = make_s_curve(400, random_state=0)
     whole = gm.LLE().fit(X)
     monkeypatch.setattr(lle, "DENSE", 100)
@@ -110,7 +110,7 @@ def test_sources_duplicates_and_threads():
     assert "reconstruction error" in str(reference.summary())
 
 
-def test_what_is_wrong_is_said():
+def test_wrong_input_is_named():
     X = np.random.default_rng(0).standard_normal((10, 3))
     for parameters, message in (
         ({}, "n_neighbors is 12 and X has n_samples = 10; it must be at most 9"),

@@ -60,7 +60,7 @@ def test_rows_and_their_distances_give_the_same_map_which_is_that_of_principal_c
     assert (a.embedding_[np.abs(a.embedding_).argmax(axis=0), [0, 1]] > 0).all()
 
 
-def test_distances_of_no_points_are_told():
+def test_distances_of_no_points_are_reported():
     D = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])  # three ends of a star
     model = gm.MDS(3, dissimilarity="precomputed").fit(D)
     J = np.eye(4) - 0.25
@@ -72,7 +72,7 @@ def test_distances_of_no_points_are_told():
     assert better.stress_ < model.stress_
 
 
-def test_many_rows_take_the_road_of_few_eigenvectors():
+def test_many_rows_use_the_method_of_few_eigenvectors():
     X = points(3, n=1100, d=4)
     D = between(X)
     a, b = gm.MDS(2, dissimilarity="precomputed").fit(D), gm.MDS(2).fit(X)
@@ -231,7 +231,7 @@ def test_one_row_and_equal_rows(method):
     assert_allclose(between(gm.MDS(2, method=method).fit(X).embedding_), between(X), atol=1e-5)
 
 
-def test_what_is_wrong_is_said():
+def test_wrong_input_is_named():
     X = points(0)
     D = between(X)
     for parameters, message in (

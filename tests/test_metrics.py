@@ -512,7 +512,7 @@ class TestUndefined:
         with pytest.raises(OverflowError, match="error of row 1 exceeds the range"):
             metrics.median_absolute_error([0.0, 1e308], [0.0, -1e308])
 
-    def test_nothing_below_a_fraction_is_zero_and_says_nothing(self):
+    def test_zero_over_zero_is_zero_without_a_warning(self):
         y, p = [0, 1, 1], [0, 0, 0]
         assert metrics.precision(y, p, interval=0.95) == (0.0, 0.0, 1.0)
         assert metrics.f1(y, p) == 0.0
@@ -570,7 +570,7 @@ class TestUndefined:
         close(metrics.r2(y, p), sk.r2_score(y, p))
         assert metrics.r2(np.arange(5.0), np.arange(5.0), interval=0.95) == (1.0, 1.0, 1.0)
 
-    def test_one_row_tells_nothing_of_the_spread(self):
+    def test_one_row_does_not_determine_the_spread(self):
         assert metrics.mse([1.0], [3.0], interval=0.95) == (4.0, 0.0, np.inf)
         assert metrics.brier([1], [0.5], interval=0.95) == (0.25, 0.0, 1.0)
         assert metrics.brier([1], [[0.2, 0.5, 0.3]], labels=[0, 1, 2], interval=0.95).high == 2.0
@@ -702,7 +702,7 @@ class TestSources:
         given.flags.writeable = False
         assert metrics.mse(given[::-1], p[::-1]) == expected
 
-    def test_wide_integers_are_said_to_be_rounded(self):
+    def test_wide_integers_are_reported_as_rounded(self):
         with pytest.warns(gm.PrecisionWarning, match="prediction holds integers beyond 2"):
             assert metrics.mae([0, 0], [2**60 + 1, 0]) == 2.0**59
         assert metrics.accuracy([2**60, 2**60 + 1], [2**60, 2**60]) == 0.5

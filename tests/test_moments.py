@@ -169,7 +169,7 @@ def test_nist_variances_with_constant_leading_digits(name, ratio, least):
     assert digits(found, np.array(float(ratio))) >= least
 
 
-def test_cross_products_beyond_floats_are_said():
+def test_cross_products_beyond_float64_are_refused():
     big = gm.moments(np.random.default_rng(4).standard_normal((10, 1)) * 1e200)
     with pytest.raises(OverflowError, match=r"use \.scaled"):
         _ = big.cross

@@ -95,7 +95,7 @@ class TestSearch:
         assert model.certificate_.holds
         assert (np.diff(distance, axis=1) >= 0).all()
 
-    def test_the_cheaper_way_is_taken_and_said(self):
+    def test_the_cheaper_method_is_chosen_and_named(self):
         X = np.random.default_rng(0).standard_normal((2000, 40))
         few, many = (KNeighborsRegressor(5).fit(X[:, :d], X[:, 0]).solver_ for d in (2, 40))
         assert few.name == "kd_tree"

@@ -51,7 +51,7 @@ def random_classes(seed, k):
 @pytest.mark.parametrize("penalty", [P.NonNegative(), P.Zero()], ids=repr)
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("seed", range(8))
-def test_no_optimum_is_said_where_a_linear_programme_separates(solver, penalty, k, seed):
+def test_no_optimum_is_claimed_where_a_linear_programme_separates(solver, penalty, k, seed):
     X, y = random_classes(seed, k)
     loss = L.Logistic() if k == 1 else L.Softmax()
     fit = fit_problem(problem_of(X, y, loss, penalty, outputs=k), solver=solver)

@@ -111,7 +111,7 @@ def test_small_singular_values_are_not_squared(shape):
     assert "rounding" in given.certificate_.note or given.certificate_.rank < r
 
 
-def test_signs_do_not_depend_on_the_road():
+def test_signs_do_not_depend_on_the_method():
     X = table(4, 40, 40)
     found = [gm.PCA(6, solver=solver).fit(X).components_ for solver in SOLVERS]
     for other in found[1:]:

@@ -772,7 +772,7 @@ def test_bad_data_are_named():
     "loss", ["squared", "absolute", "huber", "student_t", "poisson", L.Power(1.5), L.Power(3.0)], ids=repr
 )
 @pytest.mark.parametrize("penalty", ["l2", "l1"])
-def test_hard_tables_are_fitted_or_told(loss, penalty):
+def test_hard_tables_are_fitted_or_reported(loss, penalty):
     rng = np.random.default_rng(28)
     X, y = table(28, n=30, d=3, counts=True)
     cases = {

@@ -85,7 +85,7 @@ def test_scores_and_rules():
     assert both.best == 2
 
 
-def test_losses_that_are_nothing_are_equal():
+def test_losses_of_zero_are_equal():
     scores = scores_of(np.array([3.0, 2.0, 1.0]), np.array([[1.0], [1e-12], [1e-15]]), "best")
     assert scores.best == 1
 

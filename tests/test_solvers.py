@@ -437,7 +437,7 @@ def test_hinge_of_all_classes_matches_crammer_singer():
 
 
 @case
-def test_too_few_iterations_are_told(name):
+def test_too_few_iterations_are_reported(name):
     method, loss, penalty = CASES[name]
     if isinstance(method, LinearProgramme | RowSpaceInteriorPoint | ActiveRowsInteriorPoint):
         return  # one step may be the whole of it
@@ -462,7 +462,7 @@ def test_too_few_iterations_are_told(name):
 
 
 @pytest.mark.parametrize("penalty", [P.Zero(), P.L2(), P.L1(), P.ElasticNet()], ids=repr)
-def test_separated_classes_are_told_and_finite(penalty):
+def test_separable_classes_are_reported_and_finite(penalty):
     X, _ = table(19)
     y = np.where(X[:, 0] + X[:, 1] > np.median(X[:, 0] + X[:, 1]), 1.0, -1.0)
     with pytest.warns(gm.ConvergenceWarning, match="separated perfectly"):

@@ -277,7 +277,7 @@ def test_a_grid_that_is_given_is_not_refined():
     assert (np.diff(free.scores_.alphas) < 0).all()
 
 
-def test_ends_of_the_grid_are_said():
+def test_ends_of_the_grid_are_reported():
     X, y = problem(16)
     inside = gm.LogisticRegression(alphas=np.geomspace(100, 1e-8, 12)).fit(X, y)
     assert not inside.scores_.at_boundary
@@ -297,7 +297,7 @@ def test_the_score_of_the_choice_is_in_the_summary():
     assert model.summary().facts["alpha"] == model.alpha_
 
 
-def test_no_strength_nothing_to_choose():
+def test_without_alpha_nothing_is_chosen():
     X, y = problem(18)
     for penalty in (None, gm.penalties.NonNegative()):
         model = gm.LogisticRegression(penalty=penalty).fit(X, y)

@@ -205,7 +205,7 @@ def test_it_selects_for_another_model():
     np.testing.assert_allclose(pipe.predict(X), BestSubset(2).fit(X, y).predict(X), rtol=1e-9)
 
 
-def test_a_column_vector_is_taken_with_a_warning():
+def test_a_column_vector_is_read_with_a_warning():
     X, y = data(30, 3)
     with pytest.warns(DataConversionWarning, match="column-vector"):
         model = BestSubset(2).fit(X, y[:, None])

@@ -118,7 +118,7 @@ def test_weights_and_class_weights_are_scikit_learns():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
 
 
-def test_a_hinge_that_pays_nothing_for_its_intercept():
+def test_a_hinge_without_coefficients_has_the_intercept_of_the_larger_class():
     """One class far larger than the other, and a penalty that leaves no coefficients."""
     X, y = problem(21)
     model = gm.SVC(alpha=1e6).fit(X, y)

@@ -68,7 +68,7 @@ def test_exact_data_and_common_units():
         np.testing.assert_allclose(model.coef_, [1, -2, 3], rtol=1e-9)
 
 
-def test_no_answer_is_said():
+def test_no_solution_is_reported():
     with pytest.raises(ValueError, match="parallel to the target's axis"):
         gm.TotalLeastSquares().fit([[1e-9], [-1e-9], [1e-9], [-1e-9]], [1.0, 1.0, -1.0, -1.0])
     twice = np.c_[[1.0, 2, 3, 4], [1.0, 2, 3, 4]]

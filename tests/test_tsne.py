@@ -124,7 +124,7 @@ def test_the_engine_of_scikit_learn():
     assert gm.TSNE(4, perplexity=5, max_iter=250).fit(X[:30]).engine_ == "exact"
 
 
-def test_no_place_for_new_rows_is_said():
+def test_new_rows_are_refused_without_an_embedding_for_them():
     X, _ = clusters(0, n=30)
     model = gm.TSNE(perplexity=5, max_iter=250).fit(X)
     with pytest.raises(AttributeError) as caught:
@@ -231,7 +231,7 @@ def test_starts_sources_and_threads():
     assert "kl" in str(a.summary())
 
 
-def test_what_is_wrong_is_said():
+def test_wrong_input_is_named():
     X, _ = clusters(0, n=20)
     for parameters, message in (
         ({}, "perplexity is 30 and X has n_samples = 20"),

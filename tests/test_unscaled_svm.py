@@ -37,7 +37,7 @@ def unscaled(seed):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_unscaled_columns_are_fitted_or_said_not_to_be(seed):
+def test_unscaled_columns_are_fitted_or_reported(seed):
     X, y, label, kernel, alpha = unscaled(seed)
     for model, target in (
         (gm.SVC(alpha=alpha, kernel=kernel), label),

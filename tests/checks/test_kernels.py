@@ -352,7 +352,7 @@ def test_random_trees_equal_their_expression_and_are_valid(seed):
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
-def test_matrices_are_judged_as_in_exact_arithmetic(first):
+def test_matrices_are_classified_as_in_exact_arithmetic(first):
     for seed in range(first, first + 50):
         assert validity_of_matrices(seed) is None
 

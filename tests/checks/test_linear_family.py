@@ -220,7 +220,7 @@ def test_a_lasso_stopped_early_neither_fails_nor_is_silent(max_iter):
 
 
 @pytest.mark.parametrize("seed", [701298, 701737, 702344, 702997, 703676])
-def test_rows_that_are_nearly_dependent_are_fitted_or_said(seed):
+def test_rows_that_are_nearly_dependent_are_fitted_or_reported(seed):
     """Draws of fuzz: directions of the rows of the size of rounding were left out, and the fits certified."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gm.ConvergenceWarning)

@@ -77,7 +77,7 @@ def test_weights_that_are_no_numbers_are_named(estimator):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("loss", ["huber", "student_t", "squared", "absolute"])
-def test_targets_next_to_nothing_are_refused_or_fitted_without_a_warning(loss):
+def test_tiny_targets_are_refused_or_fitted_without_a_warning(loss):
     with contextlib.suppress(ValueError):
         gm.Regressor(loss).fit(X, 1e-320 * Y)
 

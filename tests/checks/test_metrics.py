@@ -118,7 +118,7 @@ class TestMetric:
             same(reduce(lambda a, b: a + b, parts), build(y, prediction, given))
             same(sum(parts[::-1]), build(y, prediction, given))
 
-    def test_merging_is_associative_commutative_and_changes_nothing(self, name, kind):
+    def test_merging_is_associative_commutative_and_leaves_its_parts(self, name, kind):
         metric = METRICS[name]
         build = metrics.statistic(name, **options(metric, kind))
         a, b, c = (build(*rows(metric.needs, kind, seed=seed, n=20 + 4 * seed)) for seed in range(3))

@@ -102,7 +102,7 @@ def test_predictions_go_through_the_representation(estimator):
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=ids)
-def test_a_refit_leaves_nothing_of_the_first_fit(estimator):
+def test_a_refit_replaces_every_fitted_attribute(estimator):
     known = estimator.get_params(deep=False)
     ways = [{"kernel": "linear"}, {"kernel": RBF(metric="learned")}]
     ways += [{"kernel": "rbf", "rank": 6}] if "rank" in known else []

@@ -1,10 +1,10 @@
 """Types of arrays, of what users give, and of what libraries without types return."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -12,11 +12,18 @@ Singles: TypeAlias = NDArray[np.float32]
 Bools: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
 
+
+class SupportsArray(Protocol):
+    """Arrays, and the series and frames that turn into them; a name that `help` shows shortly."""
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
 # What users give. Readers decide what they accept and refuse the rest in a sentence: `gramian.rows.scan` reads a table
 # (an array, a data frame, a sparse matrix, `Rows`; sums where `fit` says so), `Kernel.points` the points of a kernel.
 Table: TypeAlias = object
-Values: TypeAlias = ArrayLike  # one number or label for each row, or a row of numbers
-Weights: TypeAlias = ArrayLike | None
+Values: TypeAlias = SupportsArray | Sequence[Any]  # one number or label for each row, or a row of numbers
+Weights: TypeAlias = SupportsArray | Sequence[Any] | float | None
 Label: TypeAlias = Hashable  # a class, as the user names it
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
@@ -31,7 +38,7 @@ class Splitter(Protocol):
         """How many folds there are."""
 
 
-CV: TypeAlias = int | str | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]  # cv=: folds, "loo", pairs of indices
+CV: TypeAlias = int | str | Splitter | Iterable[tuple[Any, Any]]  # cv=: folds, "loo", pairs of indices
 
 
 class Points(Protocol):

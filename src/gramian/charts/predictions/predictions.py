@@ -258,7 +258,7 @@ def _numbers(
     return NumberPredictions(name, truth, predicted, weight, model)
 
 
-def _weights(values: Values, n: int) -> Floats:
+def _weights(values: Weights, n: int) -> Floats:
     weight = read_weights(values, n)
     if not weight.any():
         raise ValueError("sample_weight is 0 everywhere: there is nothing to draw.")

@@ -1,7 +1,7 @@
 """What both neighbours models share: the rows they keep, and the number of neighbours chosen from one search."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gramian._core import validation
+from gramian._core.estimator import estimator
 from gramian._core.text import plus_minus
-from gramian._core.types import Floats, Ints
+from gramian._core.types import CV, Floats, Ints
 from gramian._core.weights import weights_or_ones
+from gramian.kernels.base import Kernel
 from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.neighbors.distances import FEATURES, METRICS
 from gramian.models.neighbors.exact_search import Search, search
@@ -52,6 +54,43 @@ class NeighborScores(Scores):
         if self.at_boundary:
             text += f"; the best is the {'most' if self.best == 0 else 'fewest'} tried, others might do better"
         return text
+
+
+@estimator
+class NeighborsParameters:
+    """The constructor parameters that both neighbours models share.
+
+    Parameters
+    ----------
+    n_neighbors : "auto" or int
+        k; "auto" chooses by cross-validation.
+    neighbors : int or list of int, optional
+        The largest k to try, or those to try; by default all up to 2 √n, at most 200.
+    weights : "uniform" or "distance"
+        Votes of one, or of one over the distance; rows equal to x then vote alone.
+    metric : "euclidean", "manhattan" or "cosine"
+        Distances are in the units of the columns as given. The cosine's is 1 − cos, and a row of zeros is at distance 1
+        from every other.
+    standardize : bool
+        Divide the columns by their standard deviations (learned in each training part; for leave-one-out, in all rows).
+    rule : "best" or "one_se"
+        The smallest mean validation loss, or the largest k within one standard error of it.
+    kernel : None, str or Kernel
+        Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
+    time : float, optional
+        Seconds after which the choice of a kernel ends with those tried by then, with a `ConvergenceWarning`.
+    """
+
+    n_neighbors: Any = "auto"
+    _: KW_ONLY
+    neighbors: Any = None
+    weights: str = "uniform"
+    metric: str = "euclidean"
+    standardize: bool = False
+    cv: CV = "loo"
+    rule: str = "best"
+    kernel: str | Kernel | None = None
+    time: float | None = None
 
 
 class NeighborsModel(KernelEstimator):

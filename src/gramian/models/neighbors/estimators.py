@@ -15,7 +15,7 @@ from gramian._core.numerics.float_range import SAFE_EXPONENT
 from gramian._core.types import Floats
 from gramian.kernels.representation import Columns
 from gramian.models.base.classifier import ClassifyingModel
-from gramian.models.neighbors.base import NeighborsModel
+from gramian.models.neighbors.base import NeighborsModel, NeighborsParameters
 from gramian.models.neighbors.distances import exponent_of
 from gramian.models.neighbors.votes import Means, Votes
 from gramian.rows import Rows, scan, single_threaded_blas
@@ -24,7 +24,7 @@ from gramian.statistics import Moments, Triangle
 
 
 @estimator
-class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
+class KNeighborsClassifier(NeighborsParameters, NeighborsModel, ClassifyingModel):
     """Classify by the votes of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     P(class | x) is the share of the class in the votes of the k nearest rows. A row has one vote, or one over its
@@ -33,29 +33,12 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
 
     Parameters
     ----------
-    n_neighbors : "auto" or int
-        k; "auto" chooses by cross-validation.
-    neighbors : int or list of int, optional
-        The largest k to try, or those to try; by default all up to 2 √n, at most 200.
-    weights : "uniform" or "distance"
-        Votes of one, or of one over the distance; rows equal to x then vote alone.
-    metric : "euclidean", "manhattan" or "cosine"
-        Distances are in the units of the columns as given. The cosine's is 1 − cos, and a row of zeros is at distance 1
-        from every other.
-    standardize : bool
-        Divide the columns by their standard deviations (learned in each training part; for leave-one-out, in all rows).
     cv : "loo", int, splitter or list of (train, test) pairs
         What chooses k, by the share of errors, or with `cost` by the mean cost; rows count by their class weights.
-    rule : "best" or "one_se"
-        The smallest mean validation loss, or the largest k within one standard error of it.
     class_weight : None, "balanced" or dict from class to weight
         What votes are multiplied by.
     cost : array (classes, classes), optional
         cost[true, decided]: `predict` gives the class of least expected cost.
-    kernel : None, str or Kernel
-        Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
-    time : float, optional
-        Seconds after which the choice of a kernel ends with those tried by then, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -94,18 +77,9 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
     21 neighbours by rule 'best' of 24: validation loss 0.020 ± 0.011
     """
 
-    n_neighbors: Any = "auto"
     _: KW_ONLY
-    neighbors: Any = None
-    weights: str = "uniform"
-    metric: str = "euclidean"
-    standardize: bool = False
-    cv: Any = "loo"
-    rule: str = "best"
     class_weight: Any = None
     cost: Any = None
-    kernel: Any = None
-    time: float | None = None
     _factors: Floats | None = field(init=False)
 
     @single_threaded_blas()
@@ -142,7 +116,9 @@ class KNeighborsClassifier(NeighborsModel, ClassifyingModel):
 
 
 @estimator
-class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class KNeighborsRegressor(
+    NeighborsParameters, NeighborsModel, Charted, MultiOutputMixin, RegressorMixin, BaseEstimator
+):
     """Predict the mean target of the nearest rows, their number chosen by leave-one-out at the cost of one search.
 
     f(x) = Σ v y / Σ v over the k nearest rows, with v = 1 or one over the distance. Of rows at one distance the first
@@ -150,25 +126,8 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
 
     Parameters
     ----------
-    n_neighbors : "auto" or int
-        k; "auto" chooses by cross-validation.
-    neighbors : int or list of int, optional
-        The largest k to try, or those to try; by default all up to 2 √n, at most 200.
-    weights : "uniform" or "distance"
-        v; with "distance", rows equal to x count alone.
-    metric : "euclidean", "manhattan" or "cosine"
-        Distances are in the units of the columns as given. The cosine's is 1 − cos, and a row of zeros is at distance 1
-        from every other.
-    standardize : bool
-        Divide the columns by their standard deviations (learned in each training part; for leave-one-out, in all rows).
     cv : "loo", int, splitter or list of (train, test) pairs
         What chooses k, by the mean squared error, averaged over targets.
-    rule : "best" or "one_se"
-        The smallest mean validation loss, or the largest k within one standard error of it.
-    kernel : None, str or Kernel
-        Distances in its feature space, to forty bits: ‖φ(x) − φ(x')‖² = k(x, x) + k(x', x') − 2 k(x, x').
-    time : float, optional
-        Seconds after which the choice of a kernel ends with those tried by then, with a `ConvergenceWarning`.
 
     Attributes
     ----------
@@ -185,16 +144,6 @@ class KNeighborsRegressor(NeighborsModel, Charted, MultiOutputMixin, RegressorMi
     (18, 'brute', 0.0)
     """
 
-    n_neighbors: Any = "auto"
-    _: KW_ONLY
-    neighbors: Any = None
-    weights: str = "uniform"
-    metric: str = "euclidean"
-    standardize: bool = False
-    cv: Any = "loo"
-    rule: str = "best"
-    kernel: Any = None
-    time: float | None = None
     _one_target: bool = field(init=False)
     _exponent: int = field(init=False)
 
