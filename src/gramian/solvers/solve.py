@@ -244,20 +244,20 @@ def _rank(problem: Problem) -> int | None:
 
 
 def say(fit: Solution, max_iter: int) -> None:
-    """Warn of an optimum that was not reached: which quantity is how far off, and what to do.
+    """Warn of an optimum that was not reached: which quantity exceeds its tolerance, and what to do.
 
-    Where time was over, who set the limit says so.
+    Of a time limit that has ended the fit, who set it warns.
     """
     if deadline.ended():
         return
     c = fit.certificate
-    message = " ".join(filter(None, [fit.details.message, "To go on:"]))
     cause = f"after {fit.iterations} steps of {fit.solver.name}"
-    remedy = "raise max_iter" if fit.iterations >= max_iter else "a larger tol may be all that rounding allows here"
+    remedy = "To improve it, raise max_iter or alpha, or use another solver."
+    if fit.iterations < max_iter:
+        remedy = "Round-off may limit the accuracy here: increase tol or alpha, or use another solver."
+    message = " ".join(filter(None, [fit.details.message, remedy]))
     warn_user(
-        f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {message} {remedy}, raise alpha, "
-        "or try another solver.",
-        ConvergenceWarning,
+        f"The {c.kind} is {c.value:.2g} and its tolerance {c.tolerance:.2g}, {cause}. {message}", ConvergenceWarning
     )
 
 
@@ -285,7 +285,7 @@ def _separated(problem: Problem, columns: list[int], max_iter: int, tol: float, 
     kept_by = f"a ridge of {RIDGE_OF_SEPARATED:g} in standard units"
     if warn:
         warn_user(
-            f"{what}{' at no cost' if penalised else ''}: the coefficients would grow without end. They were fitted "
+            f"{what}{' at no cost' if penalised else ''}: the coefficients would diverge. They were fitted "
             f"with {kept_by} {'as well' if penalised else 'instead'}; give "
             f"{'a penalty of every direction' if penalised else 'alpha above 0'} to choose it yourself.",
             ConvergenceWarning,
