@@ -95,6 +95,30 @@ def test_features_are_advised_where_dual_coefficients_cannot_carry_the_answer(se
     np.testing.assert_allclose(reached, model.objective_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7])
+def test_far_from_zero_what_is_certified_is_the_optimum(offset):
+    """Inner products of 1e14 leave no digit of f: the gap counts what rounding leaves uncertain of it."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((40, 3))
+    y = Z @ [1.0, -2.0, 0.5] + rng.standard_normal(40)
+    sign = np.where(y > 0, 1.0, -1.0)
+    for model, target in ((gm.SVR(0.01, kernel="linear"), y), (gm.SVC(0.01, kernel=Linear()), sign)):
+        model.fit(Z, target)
+        least = model.objective_
+        assert model.certificate_.holds
+        model.fit(Z + offset, target)
+        if not model.certificate_.holds:
+            assert offset > 1e3
+            continue
+        coef = np.ravel(model.dual_coef_) @ Z[model.support_]
+        f = np.ravel(model.predict(Z + offset) if target is y else model.decision_function(Z + offset))
+        losses = np.maximum(0.0, np.abs(y - f) - 0.1) if target is y else np.maximum(0.0, 1.0 - sign * f)
+        reached = losses.mean() + 0.01 * coef @ coef
+        np.testing.assert_allclose(reached, least, rtol=1e-5)
+        np.testing.assert_allclose(model.objective_, reached, rtol=2e-6)
+
+
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy's solver
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("twice", [True, False])

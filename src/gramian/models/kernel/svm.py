@@ -18,7 +18,7 @@ from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import fold_weights, plan
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.gaps import relative_gap
+from gramian.solvers.gaps import kernel_rounding, relative_gap
 from gramian.solvers.kernel.kernel_rows import KernelRows
 from gramian.solvers.kernel.smo import Dual, SMOResult, Start, solve_to_gap
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -62,6 +62,7 @@ def train(
     result, value, gap = solve_to_gap(
         dual, rows, lambda result: _gap(dual, result, sign, C, alpha), start, eps=FIRST_VIOLATION, least=1e-9, tol=tol
     )
+    gap += kernel_rounding(rows.kernel.diag(rows.points), result.beta, C) * 2.0 * alpha / max(abs(value), 1e-300)
     norm = float(np.sqrt(max(float(result.beta @ result.f), 0.0)))
     return BinarySVM(result.beta, result.f, result.offset, value, gap, norm, result.rounds)
 

@@ -30,7 +30,7 @@ from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import fold_weights, plan
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.gaps import relative_gap
+from gramian.solvers.gaps import kernel_rounding, relative_gap
 from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
 from gramian.solvers.kernel.smo import Dual, SMOResult, Start, by_interior_point, by_row, minimise, solve_to_gap
 from gramian.warnings import warn_user
@@ -100,7 +100,11 @@ class SVRProblem:
             gap = relative_gap(primal - lower, max(abs(primal), 1e-9 * unit * float(C.sum())))
             return 2.0 * alpha * primal, gap
 
-        return solve_to_gap(dual, rows, gap_of, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most)
+        solution, value, gap = solve_to_gap(
+            dual, rows, gap_of, start, eps=1e-3 * unit, least=1e-10 * unit, tol=tol, max_rounds=most
+        )
+        rounding = kernel_rounding(rows.kernel.diag(rows.points), by_row(dual, solution.beta, rows.n), C)
+        return solution, value, gap + rounding / max(value / (2.0 * alpha), 1e-9 * unit * float(C.sum()), 1e-300)
 
     def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
         """Validation losses of alphas: the mean error beyond epsilon."""
