@@ -158,12 +158,12 @@ def test_matrix_penalties_and_strong_ones(step):
         assert not found.state.diverged
 
 
-KINKED = [L.Hinge(), L.Absolute(), L.Quantile(0.8)]
+PIECEWISE_LINEAR = [L.Hinge(), L.Absolute(), L.Quantile(0.8)]
 
 
 @pytest.mark.parametrize("penalty", [P.L2(), P.L1()], ids=["L2", "L1"])
-@pytest.mark.parametrize("loss", KINKED, ids=lambda loss: type(loss).__name__)
-def test_kinked_losses(loss, penalty):
+@pytest.mark.parametrize("loss", PIECEWISE_LINEAR, ids=lambda loss: type(loss).__name__)
+def test_piecewise_linear_losses(loss, penalty):
     task = problem(loss, penalty, 0.02)
     best = task.value(run(InteriorPoint(), task, max_iter=100, tol=1e-9).theta)
     for step, excess in ((0.1, 0.05), ("line_search", 5e-3), ("bold_driver", 0.1)):
@@ -178,7 +178,7 @@ def test_kinked_losses(loss, penalty):
             assert "breakpoint" in found.state.message
 
 
-def test_other_losses_with_kinks():
+def test_other_nonsmooth_losses():
     for loss in (L.MultiHinge(), L.RootHinge(), L.Power(1.0), L.Perceptron()):
         task = problem(loss, alpha=0.01)
         found = solve(GradientDescent("line_search", max_iter=1000), task)
@@ -436,7 +436,7 @@ def test_the_average_is_of_the_epochs_after_the_first():
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("change", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_compiled_loops_are_the_general_ones(rule, change, monkeypatch):
-    losses = [*SMOOTH[:3], *SMOOTH[4:], *KINKED, L.Perceptron()]
+    losses = [*SMOOTH[:3], *SMOOTH[4:], *PIECEWISE_LINEAR, L.Perceptron()]
     penalties = [(P.L2(), 0.1), (P.L1(), 0.05), (P.Box(-0.5, 0.01, P.ElasticNet(0.5)), 0.05)]
     rng = np.random.default_rng(1)
     for number, loss in enumerate(losses):
@@ -560,9 +560,9 @@ def test_an_epoch_ends_where_the_gradient_is_small():
     assert found.converged
     assert found.iterations < 500
     task = problem(L.Hinge(), alpha=0.1, scales=np.ones(4))
-    kinked = solve(StochasticGradient(150, rate="pegasos", epochs=500), task)
-    assert kinked.converged
-    assert kinked.iterations >= 4
+    hinge = solve(StochasticGradient(150, rate="pegasos", epochs=500), task)
+    assert hinge.converged
+    assert hinge.iterations >= 4
 
 
 # what is refused

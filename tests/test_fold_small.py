@@ -126,8 +126,8 @@ def test_scores_of_huber_with_zeros_are_those_of_separate_fits(kind, penalty):
             assert found[a, k] == pytest.approx(one.scale_ * (1.0 + w[test] @ loss / w[test].sum()), rel=1e-6)
 
 
-def test_steps_of_kinks_are_few(monkeypatch):
-    """Newton's method on the smoothed loss starts near the kinks of the model that it begins with."""
+def test_steps_of_smoothed_newton_are_few(monkeypatch):
+    """Newton's method on the smoothed loss starts near the breakpoints of the model that it begins with."""
     solves = []
     plain = np.linalg.solve
     monkeypatch.setattr(np.linalg, "solve", lambda *a: (solves.append(1), plain(*a))[1])

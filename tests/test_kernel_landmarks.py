@@ -168,7 +168,7 @@ def test_other_losses_go_on_the_features(streamed, model):
     np.testing.assert_allclose(f, g, atol=1e-3)
 
 
-def kinked(loss, seed, *, weighted, intercept, n=500):
+def piecewise_linear_problem(loss, seed, *, weighted, intercept, n=500):
     """A problem of landmarks, in their basis, and the same problem with its features in memory."""
     X, y, w = data(seed, n)
     target = np.where(y > 3, 1.0, -1.0) if loss.targets == "signs" else y
@@ -184,10 +184,10 @@ def kinked(loss, seed, *, weighted, intercept, n=500):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", [Hinge(), Absolute(), Quantile(0.8)], ids=repr)
-def test_a_kink_on_landmarks_is_that_of_the_features(monkeypatch, loss, weighted, intercept, kept):
+def test_a_piecewise_linear_loss_on_landmarks_is_that_of_the_features(monkeypatch, loss, weighted, intercept, kept):
     monkeypatch.setattr(near_rows, "MAX_GATHERED_CELLS", kept)
     monkeypatch.setattr(landmark_problem, "SAMPLE", 3)  # curvatures of some rows only
-    streamed, whole = kinked(loss, 11, weighted=weighted, intercept=intercept)
+    streamed, whole = piecewise_linear_problem(loss, 11, weighted=weighted, intercept=intercept)
     found, expected = fit_problem(streamed), fit_problem(whole, solver="interior")
     assert found.solver.name == "interior point on active rows"
     assert found.certificate.kind == "duality gap"
@@ -198,8 +198,8 @@ def test_a_kink_on_landmarks_is_that_of_the_features(monkeypatch, loss, weighted
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_gap_of_a_round_kink_is_no_less_than_the_distance_to_the_optimum(seed):
-    problem, whole = kinked(Hinge(), seed, weighted=True, intercept=False)
+def test_the_gap_of_a_smoothed_loss_is_no_less_than_the_distance_to_the_optimum(seed):
+    problem, whole = piecewise_linear_problem(Hinge(), seed, weighted=True, intercept=False)
     best = fit_problem(whole, solver="interior").value
     seen = []
     run(SmoothedNewton(), LandmarkProblem.of(problem), max_iter=100, tol=1e-9, callbacks=[lambda _, s: seen.append(s)])
@@ -212,7 +212,7 @@ def test_the_gap_of_a_round_kink_is_no_less_than_the_distance_to_the_optimum(see
 
 @pytest.mark.parametrize("loss", [Hinge(), Absolute()], ids=repr)
 def test_few_rows_are_left_for_the_interior_point(loss):
-    """Also from no coefficients at all, where every row of a hinge is as far from its kink as any other."""
+    """Also from no coefficients at all, where every row of a hinge is as far from its breakpoint as any other."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20_000, 5))
     f = X @ rng.standard_normal(5)

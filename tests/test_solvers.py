@@ -124,7 +124,7 @@ def test_smooth_losses_reach_what_a_general_minimiser_does(loss, penalty):
 
 @pytest.mark.parametrize("penalty", [P.Zero(), P.L1(), P.NonNegative(), P.Box(-0.1, 0.2, P.L1())], ids=repr)
 @pytest.mark.parametrize("loss", [L.Absolute(), L.Quantile(0.8), L.Hinge()], ids=repr)
-def test_kinked_losses_reach_their_linear_programme(loss, penalty):
+def test_piecewise_linear_losses_reach_their_linear_programme(loss, penalty):
     """min Σ (high · above − low · below) / n + alpha Σ (plus + minus), in raw units, with all parts non-negative."""
     X, y = table(1, loss.targets)
     n, d = X.shape
@@ -314,7 +314,7 @@ def test_objective_falls_at_every_step(name, seed):
 
 
 def test_reweighted_hinge_falls_on_its_smoothed_objective():
-    """Σ √(hinge + near) falls at every step, while near falls towards its least."""
+    """Σ √(hinge + offset) falls at every step, while the offset falls towards its smallest."""
     X, y = table(14, "signs")
     loss, penalty = L.RootHinge(), P.L2()
     seen = []
@@ -325,10 +325,10 @@ def test_reweighted_hinge_falls_on_its_smoothed_objective():
     assert fit.certificate.claim == "converged within tolerance"
     assert fit.certificate.convex is False
 
-    def smoothed(theta, near):
+    def smoothed(theta, offset):
         coef, b = fit.problem.to_original(theta)
         hinge = np.maximum(1.0 - y * (X @ coef + b)[:, 0], 0.0)
-        return np.sqrt(hinge + near).mean() + ALPHA * penalty.value(coef[:, 0])
+        return np.sqrt(hinge + offset).mean() + ALPHA * penalty.value(coef[:, 0])
 
     values = [smoothed(fit.problem.zero(), seen[0][1])] + [smoothed(*each) for each in seen]
     assert (np.diff(values) <= 1e-9).all()
@@ -638,7 +638,7 @@ class Ridgelike(P.Penalty):
         return float(u @ u) / 4.0
 
 
-def test_a_kinked_loss_with_a_penalty_known_by_its_prox():
+def test_a_piecewise_linear_loss_with_a_penalty_known_by_its_prox():
     X, y = table(32)
     fit, known = (fit_problem(problem_of(X, y, L.Absolute(), penalty)) for penalty in (Ridgelike(), P.L2()))
     assert fit.solver.name == "primal-dual"
@@ -810,7 +810,7 @@ def test_singular_systems_have_their_shortest_step():
 
 @pytest.mark.parametrize("loss", [L.Hinge(), L.Absolute(), L.Quantile(0.9)], ids=repr)
 @pytest.mark.parametrize("seed", range(8))
-def test_rows_near_the_kink_decide_in_any_table(loss, seed):
+def test_rows_near_the_breakpoint_decide_in_any_table(loss, seed):
     """Few rows, rows given thrice, whole numbers, exact fits, rows that do not count, columns of any unit."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 300)), int(rng.integers(1, 12))

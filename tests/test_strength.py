@@ -305,7 +305,7 @@ def test_without_alpha_nothing_is_chosen():
         assert not hasattr(model, "scores_")
 
 
-def test_losses_with_a_kink_have_a_shorter_grid():
+def test_piecewise_linear_losses_have_a_shorter_grid():
     X, y = problem(19, n=60)
     model = gm.SVC().fit(X, y)
     assert len(model.scores_.alphas) == 10
@@ -512,8 +512,8 @@ def test_scores_of_folds_are_exact():
 
 
 @pytest.mark.parametrize("kind", ["hinge", "three", "absolute", "quantile", "weights", "no intercept"])
-def test_scores_of_kinks_are_those_of_separate_fits(kind):
-    """Folds of losses with a kink start where the last alpha ended, and end where a fit from nothing does."""
+def test_scores_of_piecewise_linear_losses_are_those_of_separate_fits(kind):
+    """Folds of piecewise-linear losses start where the last alpha ended, and end where a fit from nothing does."""
     rng = np.random.default_rng(41)
     X, y = problem(41, n=420, d=4, k=3 if kind == "three" else 2)
     w = rng.integers(0, 3, len(y)).astype(float) if kind == "weights" else None
@@ -536,7 +536,7 @@ def test_scores_of_kinks_are_those_of_separate_fits(kind):
 
 
 @pytest.mark.parametrize("kind", ["hinge", "absolute", "quantile", "weights", "separable", "ten"])
-def test_scores_of_kinks_on_larger_tables(kind):
+def test_scores_of_piecewise_linear_losses_on_larger_tables(kind):
     """Compiled: every fold at its own optimum, also where the penalty is weak and the rows are separable."""
     rng = np.random.default_rng(45)
     alphas, cv = np.array([0.3, 1e-2, 3e-4, 1e-5]), KFold(3, shuffle=True, random_state=0)
@@ -564,7 +564,7 @@ def test_scores_of_kinks_on_larger_tables(kind):
     np.testing.assert_allclose(found.scores_.folds, expected, rtol=1e-5)
 
 
-def test_few_folds_with_a_kink_are_fitted_alone(monkeypatch):
+def test_few_folds_of_piecewise_linear_losses_are_fitted_alone(monkeypatch):
     """Newton's method from the model of all rows ends at nearly every alpha and fold."""
     X, y = load_breast_cancer(return_X_y=True)
     alone, count = FoldTask.fit_subset, []
@@ -573,7 +573,7 @@ def test_few_folds_with_a_kink_are_fitted_alone(monkeypatch):
     assert len(count) <= 4
 
 
-def test_kinks_of_parts_without_a_class():
+def test_piecewise_linear_losses_of_parts_without_a_class():
     X, y = problem(42, n=80)
     y = (np.arange(80) < 20).astype(int)
     assert np.isfinite(gm.SVC(alphas=ALPHAS, cv=KFold(4)).fit(X, y).scores_.folds).all()

@@ -108,7 +108,7 @@ def test_conjugate_of_several_classes(loss):
 
 
 @pytest.mark.parametrize("loss", [loss for loss in ONE if isinstance(loss, PiecewiseLinear)], ids=repr)
-def test_kinks_have_the_middle_slope_and_a_bounded_dual(loss):
+def test_breakpoints_have_the_middle_slope_and_a_bounded_dual(loss):
     y = targets(loss)
     at, low, high = loss.breakpoint(y)
     np.testing.assert_allclose(loss.gradient(y, at), (low + high) / 2)

@@ -41,7 +41,7 @@ def test_rows_of_weight_zero_change_no_bit(loss):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_kinked_losses_under_a_singular_matrix_with_few_rows(seed):
+def test_piecewise_linear_losses_under_a_singular_matrix_with_few_rows(seed):
     """The dual point must lie in the range of ΓᵀΓ, else the gap is negative."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(5, 12)), int(rng.integers(12, 20))

@@ -192,7 +192,7 @@ def proof(loss, penalty, alpha, X, y, weight, coef, b, dual=None):
         u = dual[: len(y)].reshape(-1)
         room = np.minimum(u - loss.breakpoint(y)[1], loss.breakpoint(y)[2] - u)
     elif isinstance(loss, PiecewiseLinear):
-        u, room = _kinked_slopes(loss, y, f, share, columns, slopes, unit, intercept)
+        u, room = _piecewise_linear_slopes(loss, y, f, share, columns, slopes, unit, intercept)
     else:
         u = loss.gradient(y, f)
         room = _room(loss, y, u)
@@ -226,8 +226,8 @@ def _room(loss, y, u):
     return room
 
 
-def _kinked_slopes(loss, y, f, share, columns, slopes, unit, intercept):
-    """Rows off their kink have the slope of their side; those on it the slopes that balance the rest best."""
+def _piecewise_linear_slopes(loss, y, f, share, columns, slopes, unit, intercept):
+    """Rows off their breakpoint have the slope of their side; those at it the slopes that balance the rest best."""
     at, low, high = loss.breakpoint(y)
     e = f - at
     free = (np.abs(e) <= 1e-6 * (share @ np.abs(e) + 1e-9 * np.abs(f).max())) & (share > 0)

@@ -37,7 +37,7 @@ from gramian.solvers.certificate import weakness
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem
 
-KINK_GRID = 10
+NONSMOOTH_GRID = 10
 CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
 
@@ -199,7 +199,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         """The alpha of the scores, and where the search has been at it."""
         count = given if isinstance(given, int) else 0
         if count == GRID and not self._loss.smooth:
-            count = KINK_GRID
+            count = NONSMOOTH_GRID
         alphas = grid(problem, count) if count else given
         search = AlphaSearch(
             rows, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter, comparison=comparison

@@ -90,7 +90,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
     Gaussian noise takes one pass over the data, also of `gm.moments`; other likelihoods as `gm.Regressor` and
     `gm.Classifier`. An estimated scale costs some fifteen fits, for Gaussian noise without further passes. Standard
     errors and `predict_distribution` use the normal with the curvature of the posterior at its mode, given the scale:
-    exact for Gaussian noise and prior. Where the prior has a kink or the loss has one, there is none.
+    exact for Gaussian noise and prior. Where the loss or the prior is not smooth, there is none.
 
     Examples
     --------
@@ -279,7 +279,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         return Interval(self._loss.mean(f), self._loss.mean(f - half), self._loss.mean(f + half))
 
     def _no_posterior(self) -> str:
-        return "a kink in the loss or the prior, separated classes or too many coefficients leave no normal posterior."
+        return "a nonsmooth loss or prior, separated classes or too many coefficients leave no normal posterior."
 
     def _probabilities(self, rows: Rows) -> Floats:
         return average_probabilities(self._loss, self._linear(rows), None)

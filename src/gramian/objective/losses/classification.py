@@ -353,11 +353,11 @@ class SoftMargin(Loss):
 
 
 @dataclass(frozen=True)
-class SoftKink(Loss):
+class SmoothedPiecewiseLinear(Loss):
     """A piecewise-linear loss averaged over a normal shift of the prediction: smooth, and the same far from them.
 
     >>> import numpy as np
-    >>> SoftKink(Hinge(), 1e-6).value(np.array([1.0]), np.array([0.5]))
+    >>> SmoothedPiecewiseLinear(Hinge(), 1e-6).value(np.array([1.0]), np.array([0.5]))
     array([0.5])
     """
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
 from gramian.objective.losses.base import PiecewiseLinear
-from gramian.objective.losses.classification import SoftKink
+from gramian.objective.losses.classification import SmoothedPiecewiseLinear
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, parallel_map
 from gramian.selection.cv.strategy import FoldTask, Strategy
@@ -87,7 +87,7 @@ def softened(problem: Problem, theta: Floats) -> Problem:
     mean, square = problem.rows.sum(of_block) / problem.columns.weight
     spread = float(np.sqrt(max(square - mean**2, 0.0)))
     width = 0.5 * spread * problem.columns.weight ** (-1.0 / 3.0)
-    return problem.with_loss(SoftKink(loss, max(width, 1e-300)))
+    return problem.with_loss(SmoothedPiecewiseLinear(loss, max(width, 1e-300)))
 
 
 def _several(problem: Problem, Z: Floats, y: Floats, f: Floats, share: Floats, inverse: Floats, back: Floats) -> Floats:
