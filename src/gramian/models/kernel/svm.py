@@ -1,5 +1,6 @@
 """Support vector machines with a kernel: their dual problems on shared rows of the kernel matrix."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,6 +123,38 @@ def _few_features(kernel: Any, points: Any) -> bool:
         return False
 
 
+def path_scores(
+    index: MemoryRows,
+    cv: Any,
+    rule: str,
+    grid: Any,
+    scale: float,
+    path_losses: Callable[[Floats, Ints, Floats], Floats],
+) -> Scores:
+    """Scores of alphas of size `scale`, every training part fitted along them.
+
+    `path_losses` are those of one split, from the weights of its training part, its test rows, and the alphas.
+    """
+    fixed = not isinstance(grid, int)
+    grid = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
+    splits, weights = splits_of(cv, index), fold_weights(plan(cv, index), index)
+
+    def losses(alphas: Floats) -> tuple[Floats, Floats | None]:
+        table = np.empty((len(alphas), len(splits)))
+        for s, (_, test) in enumerate(splits):
+            weight = index.collect().weights.copy()
+            weight[test] = 0.0
+            table[:, s] = path_losses(weight, test, alphas)
+        return table, weights
+
+    return select(Limited(losses), grid, rule=rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
+
+
+def warm_start(beta: Floats, f: Floats, alphas: Floats, a: int) -> Start | None:
+    """The solution at an alpha as the start at the next one: duals grow as alpha falls."""
+    return Start(beta, f).scaled(float(alphas[a]) / float(alphas[a + 1])) if a + 1 < len(alphas) else None
+
+
 @dataclass(frozen=True, eq=False)
 class KernelSVMProblem:
     """The binary problems of a support vector classifier on one kernel matrix.
@@ -164,32 +197,21 @@ class KernelSVMProblem:
 
     def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
         """Validation losses of alphas: the mean hinge loss of the binary problems."""
-        fixed = not isinstance(grid, int)
         scale = float(self.kernel.diag(self.points).mean()) or 1.0
-        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, min(grid, GRID))
-        splits = splits_of(cv, self.index)
-        weights = fold_weights(plan(cv, self.index), self.index)
+        grid = min(grid, GRID) if isinstance(grid, int) else grid
+        return path_scores(self.index, cv, rule, grid, scale, self._path_losses)
 
-        def losses(some: Floats) -> tuple[Floats, Floats | None]:
-            table = np.empty((len(some), len(splits)))
-            for s, (_, test) in enumerate(splits):
-                weight = self.weight.copy()
-                weight[test] = 0.0
-                starts: list[Any] = [None] * len(self.words)
-                for a, alpha in enumerate(some):
-                    loss = 0.0
-                    for w, word in enumerate(self.words):
-                        machine = self.train(word, weight, float(alpha), starts[w], 1e-3)
-                        if a + 1 < len(some):
-                            starts[w] = Start(machine.beta, machine.f).scaled(float(alpha) / float(some[a + 1]))
-                        side = word[self.codes[test]]
-                        hinge = np.maximum(0.0, 1.0 - side * (machine.f[test] + machine.offset)) * np.abs(side)
-                        loss += float(self.weight[test] @ hinge) / max(float(self.weight[test] @ np.abs(side)), 1e-300)
-                    table[a, s] = loss / len(self.words)
-            return table, weights
-
-        limits = 1e-12 * scale, 1e6 * scale
-        return select(Limited(losses), alphas, rule=rule, fixed=True, limits=limits)
+    def _path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+        losses = np.zeros(len(alphas))
+        for word in self.words:
+            start, side = None, word[self.codes[test]]
+            total = max(float(self.weight[test] @ np.abs(side)), 1e-300)
+            for a, alpha in enumerate(alphas):
+                machine = self.train(word, weight, float(alpha), start, 1e-3)
+                hinge = np.maximum(0.0, 1.0 - side * (machine.f[test] + machine.offset)) * np.abs(side)
+                losses[a] += float(self.weight[test] @ hinge) / total
+                start = warm_start(machine.beta, machine.f, alphas, a)
+        return losses / len(self.words)
 
     def solve(self, alpha: float) -> list[BinarySVM]:
         """Every binary problem at one alpha."""

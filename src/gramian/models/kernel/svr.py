@@ -22,13 +22,10 @@ from gramian.kernels.named import kernel_of
 from gramian.kernels.vectors.inner_products import Linear, WeightedLinear
 from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.kernel.data import read_kernel_data
-from gramian.models.kernel.svm import warn_unfinished
+from gramian.models.kernel.svm import path_scores, warm_start, warn_unfinished
 from gramian.objective.design import columns_of
 from gramian.rows import MemoryRows, single_threaded_blas
-from gramian.selection.cv.fold_moments import Limited, select
-from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
-from gramian.selection.cv.splits import fold_weights, plan
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.gaps import kernel_rounding, relative_gap
 from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
@@ -108,29 +105,20 @@ class SVRProblem:
 
     def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
         """Validation losses of alphas: the mean error beyond epsilon."""
-        fixed = not isinstance(grid, int)
         scale = (float(self.rows.kernel.diag(self.points).mean()) or 1.0) / self.unit
-        alphas = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
         index = MemoryRows(np.zeros((len(self.y), 1)), None, self.weight)
-        splits, weights = splits_of(cv, index), fold_weights(plan(cv, index), index)
+        return path_scores(index, cv, rule, grid, scale, self._path_losses)
 
-        def losses(some: Floats) -> tuple[Floats, Floats | None]:
-            table = np.empty((len(some), len(splits)))
-            for s, (_, test) in enumerate(splits):
-                weight = self.weight.copy()
-                weight[test] = 0.0
-                rows = self.rows_of(weight) if self.standardize else self.rows
-                start: Start | None = None
-                for a, alpha in enumerate(some):
-                    result, _, _ = self.train(rows, weight, float(alpha), 1e-3, start, MOST_ROUNDS)
-                    if a + 1 < len(some):
-                        start = Start(result.beta, result.f).scaled(float(alpha) / float(some[a + 1]))
-                    errors = np.maximum(0.0, np.abs(self.y[test] - result.f[test] - result.offset) - self.epsilon)
-                    table[a, s] = float(self.weight[test] @ errors) / max(float(self.weight[test].sum()), 1e-300)
-            return table, weights
-
-        limits = 1e-12 * scale, 1e6 * scale
-        return select(Limited(losses), alphas, rule=rule, fixed=True, limits=limits)
+    def _path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+        losses, start = np.empty(len(alphas)), None
+        rows = self.rows_of(weight) if self.standardize else self.rows
+        total = max(float(self.weight[test].sum()), 1e-300)
+        for a, alpha in enumerate(alphas):
+            result, _, _ = self.train(rows, weight, float(alpha), 1e-3, start, MOST_ROUNDS)
+            errors = np.maximum(0.0, np.abs(self.y[test] - result.f[test] - result.offset) - self.epsilon)
+            losses[a] = float(self.weight[test] @ errors) / total
+            start = warm_start(result.beta, result.f, alphas, a)
+        return losses
 
 
 @estimator
@@ -318,16 +306,16 @@ class OneClassSVM(KernelEstimator, Charted, OutlierMixin, BaseEstimator):
         beta = np.minimum(high, np.maximum(1.0 - (np.cumsum(high) - high), 0.0))
         dual = Dual(np.zeros(rows.n), np.zeros(rows.n), high, np.arange(rows.n))
         size = float(np.average(self.kernel_.diag(points)[weight > 0], weights=weight[weight > 0])) or 1.0
-        found = minimise(dual, rows, Start(beta), tol=tol * size)
-        if found.violation > tol * size and rows.n <= FEW and not deadline.passed():
+        solution = minimise(dual, rows, Start(beta), tol=tol * size)
+        if solution.violation > tol * size and rows.n <= FEW and not deadline.passed():
             other = by_interior_point(dual, rows, 1.0)
-            found = other if other.violation < found.violation else found
+            solution = other if other.violation < solution.violation else solution
         rows.release()
-        self.intercept_ = float(found.offset) + EDGE * abs(float(found.offset))
+        self.intercept_ = float(solution.offset) + EDGE * abs(float(solution.offset))
         self.offset_ = -self.intercept_
-        self._set_support(found.beta, data.kernel, points)
-        self.n_iter_ = max(found.rounds, 1)
-        value = found.violation / size
+        self._set_support(solution.beta, data.kernel, points)
+        self.n_iter_ = max(solution.rounds, 1)
+        value = solution.violation / size
         self.certificate_ = Certificate(
             "KKT residual", value, tol, value <= tol, None, None, "rows", convex=positive_definite(self.kernel_)
         )
