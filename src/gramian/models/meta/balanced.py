@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.random import MAX_SEED, seed_from
-from gramian._core.types import Array, Floats, Ints
+from gramian._core.types import Array, Floats, Ints, Table, Values, Weights
 from gramian._core.validation import choice, number
 from gramian.features.deviations import means_and_deviations
 from gramian.models.meta.base import (
@@ -114,18 +114,7 @@ class Balanced(MetaClassifier):
     counts_: ClassCounts = field(init=False)
     priors_: Floats = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Balance the classes and fit the estimator.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Rows
-            Or whatever else the estimator takes, row by row.
-        y : array (n,)
-            Classes; None if X are `Rows`.
-        sample_weight : array (n,), optional
-            Weights of the rows, as counts.
-        """
+    def _fit(self, X: Table, y: Values | None, sample_weight: Weights) -> Self:
         method = choice("method", self.method, METHODS)
         jitter = number("jitter", self.jitter, low=0.0)
         if jitter and method != "upsample":

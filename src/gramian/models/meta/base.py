@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from gramian._core.types import Array, Bools, Floats, Ints
+from gramian._core.types import Array, Bools, Estimator, Floats, Ints, Table, Values, Weights
 from gramian._core.weights import weights_or_ones
 from gramian.rows import Rows, scan
 from gramian.rows.folds import mixed
@@ -49,7 +49,7 @@ class Labelled:
         return weights_or_ones(self.weight, len(self.y))
 
 
-def read_labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
+def read_labelled(model: Estimator, X: Any, y: Any, sample_weight: Weights) -> Labelled:
     """The data of a `fit`, of at least two classes."""
     name = type(model).__name__
     if isinstance(X, Moments | Triangle):
@@ -258,6 +258,23 @@ class MetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def feature_names_in_(self) -> Array:
         """Names of the columns of the fit, where they had names."""
         return self.estimator_.feature_names_in_
+
+    def fit(self, X: Table, y: Values | None = None, *, sample_weight: Weights = None) -> Self:
+        """Fit the estimator inside, and what is chosen around it.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Rows
+            Or whatever else the estimator takes, row by row.
+        y : array (n,)
+            Classes; None if X are `Rows`.
+        sample_weight : array (n,), optional
+            Weights of the rows, as counts, also in what is chosen.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Table, y: Values | None, sample_weight: Weights) -> Self:
+        raise NotImplementedError
 
     def _refuse_estimator(self, *methods: str) -> None:
         """Raise unless the estimator can be fitted, is no regressor, and has one of some methods."""

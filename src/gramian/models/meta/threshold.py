@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gramian._core.estimator import estimator
 from gramian._core.random import MAX_SEED, seed_from
-from gramian._core.types import Array, Bools, Floats, Ints
+from gramian._core.types import Array, Bools, Floats, Ints, Table, Values, Weights
 from gramian._core.validation import flag
 from gramian.models.meta.base import (
     Labelled,
@@ -114,18 +114,7 @@ class TunedThreshold(MetaClassifier):
     curve_: Any = field(init=False)
     response_: str = field(init=False)
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Score rows by cross-validation, find the threshold, and fit the estimator.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Rows
-            Or whatever else the estimator takes, row by row.
-        y : array (n,)
-            Classes; None if X are `Rows`.
-        sample_weight : array (n,), optional
-            Weights of the rows, as counts, in the fits and in the objective.
-        """
+    def _fit(self, X: Table, y: Values | None, sample_weight: Weights) -> Self:
         self._refuse_estimator("predict_proba", "decision_function")
         refit, seed = flag("refit", self.refit), seed_from(self.random_state, below=MAX_SEED - 1)
         goal, constraints = parsed(self.objective, self.cost)
