@@ -1,16 +1,18 @@
 """Where the columns of a table are, how far they reach, and the coordinates that suit solvers."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gramian._core.types import Floats
-from gramian.features.deviations import means_and_deviations
+from gramian._core.types import Floats, Ints
 from gramian.objective.penalties import PenaltyTerms
 from gramian.rows import Block, Rows
 
 LOCATED = 5000  # rows that show where columns are
+FAR = 100.0  # deviations between a column's mean and zero beyond which products of raw columns lose digits
+TAME = 2.0**-300, 2.0**300
 DENSE = 10.0  # deviations between the mean of a sparse column and zero: fewer than one in a hundred is zero
 
 
@@ -36,6 +38,8 @@ def columns_of(rows: Rows) -> Columns:
 
     Of rows that are costly to make, the columns are located by some of them, and none is taken to be constant.
     """
+    from gramian.features.deviations import means_and_deviations  # with compiled loops, which closed forms do without
+
     if rows.basis is not None:
         return _located(rows)
 
@@ -92,20 +96,101 @@ class _Seen:
         )
 
 
-def coordinates(columns: Columns, parts: PenaltyTerms | None, intercept: bool) -> tuple[Floats, Floats]:
-    """Where each column's zero and unit are: powers of two, so that dividing by them is exact.
+class Coordinates:
+    """The columns of a problem, the units of its θ and the terms of its penalty: read when they are first asked for.
 
-    Sparse columns keep their zero unless they hardly ever are zero; the columns of a group share their unit, and an
-    unknown penalty keeps the units given.
+    Problems that differ in alpha alone share them.
+
+    Attributes
+    ----------
+    terms : PenaltyTerms or None
+        The penalty as it is given: of the columns, or with `standardize` of columns divided by their deviations.
+    standardize : bool or array (d,)
+        Whether the penalty is of columns divided by their standard deviations; or by these numbers.
     """
-    mean, deviation = columns.mean, columns.deviation
-    center = np.where(np.abs(mean) > DENSE * deviation, mean, 0.0) if columns.sparse else mean.copy()
-    if not intercept:
-        center[:] = 0.0
-    if parts is None:
-        return center, np.ones(len(center))
-    reach = np.hypot(deviation, mean - center)
-    scale = np.ldexp(1.0, np.clip(np.frexp(np.where(reach > 0, reach, 1.0))[1], -1021, 1022))
-    for g in parts.groups:
-        scale[g] = np.ldexp(1.0, int(np.round(np.mean(np.log2(scale[g])))))
-    return center, scale
+
+    def __init__(
+        self,
+        rows: Rows,
+        terms: PenaltyTerms | None,
+        intercept: bool,
+        standardize: bool | Floats = False,
+        columns: Columns | None = None,
+    ) -> None:
+        self.rows, self.terms, self.intercept, self.standardize = rows, terms, intercept, standardize
+        if columns is not None:
+            self.__dict__["columns"] = columns
+
+    @cached_property
+    def columns(self) -> Columns:
+        return columns_of(self.rows)
+
+    @cached_property
+    def deviations(self) -> Floats | None:
+        """The deviations that the penalty is of columns divided by; None where it is of the columns as given."""
+        if isinstance(self.standardize, bool):
+            return self.columns.deviations(self.intercept) if self.standardize else None
+        return self.standardize
+
+    @cached_property
+    def parts(self) -> PenaltyTerms | None:
+        """The terms of the penalty of the coefficients in the units of the data."""
+        if self.terms is None or self.deviations is None:
+            return self.terms
+        return self.terms.of_units(self.scale, self.deviations == 0)
+
+    @cached_property
+    def center(self) -> Floats:
+        """Where each column's zero is. Sparse columns keep theirs unless they hardly ever are zero."""
+        mean, deviation = self.columns.mean, self.columns.deviation
+        if not self.intercept:
+            return np.zeros(len(mean))
+        return np.where(np.abs(mean) > DENSE * deviation, mean, 0.0) if self.columns.sparse else mean.copy()
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The unit of each column.
+
+        Powers of two, so that dividing by them is exact; the columns of a group share theirs, and an unknown penalty
+        keeps the units given. With `standardize` the deviations themselves.
+        """
+        if self.deviations is not None:
+            return np.where(self.deviations == 0, 1.0, self.deviations)
+        if self.terms is None:
+            return np.ones(len(self.center))
+        reach = np.hypot(self.columns.deviation, self.columns.mean - self.center)
+        scale = np.ldexp(1.0, np.clip(np.frexp(np.where(reach > 0, reach, 1.0))[1], -1021, 1022))
+        for g in self.terms.groups:
+            scale[g] = np.ldexp(1.0, int(np.round(np.mean(np.log2(scale[g])))))
+        return np.asarray(scale, dtype=np.float64)
+
+    @cached_property
+    def inverse(self) -> Floats:
+        return 1.0 / self.scale
+
+    @cached_property
+    def tame(self) -> bool:
+        """Whether differences stay within the float range."""
+        within = ((self.scale > TAME[0]) & (self.scale < TAME[1])).all()
+        return bool(within and np.abs(self.center).max(initial=0) < TAME[1])
+
+    @cached_property
+    def far(self) -> bool:
+        """Whether raw products would lose digits."""
+        return not self.tame or bool((np.abs(self.center) > FAR * self.scale).any())
+
+    def restricted(self, index: Ints) -> "Coordinates":
+        """Those of some columns, of a penalty without groups."""
+        found = Coordinates(self.rows, None, self.intercept, False)
+        known, parts = self.columns, self.parts
+        assert parts is not None
+        found.__dict__ |= {
+            "columns": replace(known, mean=known.mean[index], deviation=known.deviation[index]),
+            "deviations": None if self.deviations is None else self.deviations[index],
+            "parts": PenaltyTerms(parts.square[index], parts.l1[index], (), parts.low[index], parts.high[index]),
+            "center": self.center[index],
+            "scale": self.scale[index],
+            "tame": self.tame,
+            "far": self.far,
+        }
+        return found

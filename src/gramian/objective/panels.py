@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from gramian._core.types import Bools, Floats
-from gramian.objective.design import Columns
+from gramian.objective.design import Columns, Coordinates
+from gramian.objective.penalties import PenaltyTerms
 from gramian.rows import Block, Rows, workspace
 
 PANEL_CELLS = 2**18  # numbers worked on at once: two megabytes, which stay in a core's cache
@@ -17,19 +18,50 @@ class Table:
     """The rows, their d columns centred and scaled, and an intercept: p numbers for each of m outputs."""
 
     rows: Rows
-    columns: Columns
-    center: Floats
-    scale: Floats
-    inverse: Floats
+    coordinates: Coordinates
     intercept: bool
-    far: bool  # whether raw products would lose digits
-    tame: bool  # whether differences stay within the float range
     d: int
     p: int
     m: int
     cuts: bool  # whether the loss itself goes over rows in pieces
 
     # coordinates
+
+    @property
+    def columns(self) -> Columns:
+        return self.coordinates.columns
+
+    @property
+    def parts(self) -> PenaltyTerms | None:
+        """The terms of the penalty, without alpha, of the coefficients in the units of the data."""
+        return self.coordinates.parts
+
+    @property
+    def deviations(self) -> Floats | None:
+        """Standard deviations of the columns, where the penalty is of columns divided by them."""
+        return self.coordinates.deviations
+
+    @property
+    def center(self) -> Floats:
+        return self.coordinates.center
+
+    @property
+    def scale(self) -> Floats:
+        return self.coordinates.scale
+
+    @property
+    def inverse(self) -> Floats:
+        return self.coordinates.inverse
+
+    @property
+    def far(self) -> bool:
+        """Whether raw products would lose digits."""
+        return self.coordinates.far
+
+    @property
+    def tame(self) -> bool:
+        """Whether differences stay within the float range."""
+        return self.coordinates.tame
 
     def to_original(self, theta: Floats) -> tuple[Floats, Floats]:
         """Coefficients (d, m) and intercepts (m,) in the units of the data."""

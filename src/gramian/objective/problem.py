@@ -1,7 +1,7 @@
 """An objective over rows: its value, gradient and curvature, each from one pass, in coordinates that suit solvers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,14 +10,12 @@ import scipy.sparse as sp
 
 from gramian._core.types import Floats, Ints
 from gramian._core.weights import weights_or_ones
-from gramian.objective.design import Columns, columns_of, coordinates
+from gramian.objective.design import Columns, Coordinates
 from gramian.objective.losses.base import Loss
 from gramian.objective.panels import Table
-from gramian.objective.penalties import Penalty, PenaltyTerms
+from gramian.objective.penalties import Penalty
 from gramian.rows import Block, Rows
 
-FAR = 100.0  # deviations between a column's mean and zero beyond which products of raw columns lose digits
-TAME = 2.0**-300, 2.0**300
 NOTHING = 1e-8  # a mean slope of labels
 ROUNDED = 1e-6  # residuals over the target that leave gradients of rounding only
 MOST = 1e280  # a penalty of a column in its own units: beyond, its coefficient is nothing
@@ -77,21 +75,7 @@ class Problem(Table):
         self.rows, self.loss, self.family, self.alpha = rows, loss, penalty, alpha
         self.intercept, self.m, self.d, self.cuts = intercept, outputs, rows.d, loss.cuts
         self.p = rows.d + int(intercept)
-        self.columns = columns or columns_of(rows)
-        self.deviations: Floats | None = None  # of the columns, where the penalty is of columns divided by them
-        if standardize is not False:
-            self.deviations = self.columns.deviations(intercept) if standardize is True else np.asarray(standardize)
-        self.parts = penalty.parts(rows.d)
-        self.center, self.scale = coordinates(self.columns, self.parts, intercept)
-        if self.deviations is not None:
-            constant = self.deviations == 0
-            self.scale = np.where(constant, 1.0, self.deviations)
-            self.parts = None if self.parts is None else self.parts.of_units(self.scale, constant)
-        self.inverse = 1.0 / self.scale
-        self.tame = bool(
-            ((self.scale > TAME[0]) & (self.scale < TAME[1])).all() and np.abs(self.center).max(initial=0) < TAME[1]
-        )
-        self.far = not self.tame or bool((np.abs(self.center) > FAR * self.scale).any())
+        self.coordinates = Coordinates(rows, penalty.parts(rows.d), intercept, standardize, columns)
 
     @property
     def penalty(self) -> Penalty:
@@ -135,14 +119,8 @@ class Problem(Table):
         assert self.parts is not None
         assert not self.parts.groups
         found = self._copied()
-        c, parts = self.columns, self.parts
         found.rows, found.d, found.p = rows, len(columns), len(columns) + int(self.intercept)
-        found.columns = replace(c, mean=c.mean[columns], deviation=c.deviation[columns])
-        found.center, found.scale, found.inverse = self.center[columns], self.scale[columns], self.inverse[columns]
-        found.deviations = None if self.deviations is None else self.deviations[columns]
-        found.parts = PenaltyTerms(
-            parts.square[columns], parts.l1[columns], (), parts.low[columns], parts.high[columns]
-        )
+        found.coordinates = self.coordinates.restricted(columns)
         return found
 
     def zero(self) -> Floats:

@@ -41,8 +41,12 @@ class LandmarkProblem(Problem):
         result.features, result.rows = problem.rows, basis.rows
         result.R, result.well_conditioned = basis.R, basis.well_conditioned
         result.shift = basis.R.T @ problem.center  # in raw columns
-        result.far, result._known = False, []
+        result._known = []
         return result
+
+    @property
+    def far(self) -> bool:
+        return False
 
     def _with(self, **changes: Any) -> Problem:
         return LandmarkProblem.of(self.on(self.features, self.columns, **changes))
