@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gramian as gm
-from gramian.models.linear import lasso_method
+from gramian.models.linear import penalised
 from gramian.solvers.sparse import working_set
 from oracles import elastic_net
 
@@ -41,7 +41,7 @@ def gap(X, y, coef, offset, alpha, l1_ratio=1.0, w=None):
 def wide(request, monkeypatch):
     """Both roads on the same problems: the Gram matrix, and working sets on the rows."""
     if request.param:
-        monkeypatch.setattr(lasso_method, "_is_wide", lambda data: True)
+        monkeypatch.setattr(penalised, "is_wide", lambda problem: True)
     return request.param
 
 
@@ -268,7 +268,7 @@ def test_coordinate_descent_takes_over(monkeypatch):
     reference = gm.Lasso(0.05).fit(X, y)
     model = gm.Lasso(0.05, max_iter=1).fit(X, y)
     np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-9)
-    monkeypatch.setattr(lasso_method, "_is_wide", lambda data: True)
+    monkeypatch.setattr(penalised, "is_wide", lambda problem: True)
     wide = gm.Lasso(0.05, max_iter=1).fit(X, y)
     np.testing.assert_allclose(wide.coef_, reference.coef_, atol=1e-9)
 

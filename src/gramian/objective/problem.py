@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from gramian.objective.losses.base import Loss
 from gramian.objective.panels import Table
 from gramian.objective.penalties import Penalty
 from gramian.rows import Block, Rows
+from gramian.statistics import Moments, Triangle
+
+Data = Rows | Moments | Triangle
 
 NOTHING = 1e-8  # a mean slope of labels
 ROUNDED = 1e-6  # residuals over the target that leave gradients of rounding only
@@ -55,14 +58,15 @@ class Problem(Table):
     θ is (m, p): for each output the coefficients of the centred and scaled columns, then the intercept (p = d + 1; no
     intercept: p = d). `to_original` and `to_standardized` change between θ and the coefficients of the columns as
     given. With `standardize` the penalty, its bounds and its scales are of the coefficients of the columns divided by
-    their standard deviations, or by those given in its place, which then are the coefficients in θ.
+    their standard deviations, or by those given in its place, which then are the coefficients in θ. Instead of rows
+    there may be sums of them, for direct solvers.
     """
 
     most_dense: ClassVar[int] = 2000  # columns up to which each output gets a Cholesky factor as its preconditioner
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Data,
         loss: Loss,
         penalty: Penalty,
         alpha: float,
@@ -72,10 +76,13 @@ class Problem(Table):
         columns: Columns | None = None,
         standardize: bool | Floats = False,
     ) -> None:
-        self.rows, self.loss, self.family, self.alpha = rows, loss, penalty, alpha
+        self.data = rows
+        self.rows = cast(Rows, rows)  # solvers that go over rows are not asked about sums
+        self.loss, self.family, self.alpha = loss, penalty, alpha
         self.intercept, self.m, self.d, self.cuts = intercept, outputs, rows.d, loss.cuts
         self.p = rows.d + int(intercept)
-        self.coordinates = Coordinates(rows, penalty.parts(rows.d), intercept, standardize, columns)
+        self.shared: dict[type, object] = {}  # what is made of the rows once for all alphas, by its class
+        self.coordinates = Coordinates(self.rows, penalty.parts(rows.d), intercept, standardize, columns)
 
     @property
     def penalty(self) -> Penalty:

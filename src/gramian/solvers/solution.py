@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from gramian._core.types import Floats
+import numpy as np
+
+from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.solvers.base import Details, History
 from gramian.solvers.certificate import Certificate, SolverInfo
@@ -15,6 +17,38 @@ class Iterate:
     problem: Problem
     theta: Floats  # (m, p)
     details: Details
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredLossSums:
+    """What the squared loss leaves of t targets, and what standard errors and intervals are made of.
+
+    Attributes
+    ----------
+    residual : array (t,)
+        Σ w r² of each target.
+    total : array (t,)
+        Σ w (y − mean)² of each target (Σ w y² without an intercept).
+    weight : float
+        Σ w.
+    df : float or None
+        Degrees of freedom that the fit uses, intercept included; None where theory gives none.
+    covariance_factor : array (d, r), or None where there is none or it would be too large to keep
+        Factor of the covariance of the coefficients over the noise variance, FFᵀ; its rows times 2**−x.
+    x : integer array (d,); mean : array (d + t,)
+        Exponents of the columns, and the means of columns and targets.
+    """
+
+    residual: Floats
+    total: Floats
+    weight: float
+    df: float | None = None
+    covariance_factor: Floats | None = None
+    x: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    mean: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+TracedPath = tuple[Floats, Floats, Floats]  # alphas (A,), coefficients (A, d, m), intercepts (A, m)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,6 +72,10 @@ class Solution:
         Whether Ctrl-C ended it.
     perfect : str
         Why the scale of the noise cannot be estimated; empty where it can.
+    sums : SquaredLossSums or None
+        Of the squared loss, by a direct solver.
+    path : alphas, coefficients and intercepts, or None
+        Where the solver has followed a path of alphas to the solution.
     iterate : Iterate or None
         The point in the coordinates of its problem, of an iterative solver: from which inference and warm starts go on.
     """
@@ -53,7 +91,15 @@ class Solution:
     separated: bool = False
     interrupted: bool = False
     perfect: str = ""
+    sums: SquaredLossSums | None = None
+    path: TracedPath | None = None
     iterate: Iterate | None = None
+
+    @property
+    def squares(self) -> SquaredLossSums:
+        """The sums of a solution to the squared loss by a direct solver."""
+        assert self.sums is not None
+        return self.sums
 
     @property
     def problem(self) -> Problem:

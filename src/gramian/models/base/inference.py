@@ -13,36 +13,38 @@ from gramian.models.base.linear_model import Interval
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.squared_loss import SquaredLossModel
 from gramian.rows import Rows, scan
-from gramian.solvers.least_squares.closed_form import Solution
+from gramian.solvers.solution import SquaredLossSums
 
 
 class InferentialModel(SquaredLossModel):
     """A linear model with standard errors, tests and intervals, from its covariance and the noise variance."""
 
     @property
-    def _closed_form(self) -> Solution:
+    def _squares(self) -> SquaredLossSums:
         assert self._solution is not None
-        return self._solution
+        return self._solution.squares
 
     def _freedom(self) -> float:
-        return float(self._closed_form.weight - self._closed_form.df)
+        squares = self._squares
+        assert squares.df is not None
+        return float(squares.weight - squares.df)
 
     def _variance(self) -> Floats:
         """Unbiased noise variance (t,); NaN without degrees of freedom."""
         freedom = self._freedom()
         if freedom <= 0:
-            return np.full(len(self._closed_form.residual), np.nan)
-        return self._closed_form.residual / freedom
+            return np.full(len(self._squares.residual), np.nan)
+        return self._squares.residual / freedom
 
     def _errors(self) -> tuple[Floats, float]:
         """Standard errors over the noise deviation: of the coefficients (d,) and of the intercept."""
-        s = self._closed_form
-        assert s.spread is not None
+        s = self._squares
+        assert s.covariance_factor is not None
         d = len(s.x)
         scaled = np.ldexp(s.mean[:d], -s.x)
         own = 1.0 / s.weight if self.fit_intercept else 0.0
-        intercept = np.sqrt(own + ((scaled @ s.spread) ** 2).sum())
-        return np.ldexp(np.sqrt((s.spread**2).sum(axis=1)), -s.x), intercept
+        intercept = np.sqrt(own + ((scaled @ s.covariance_factor) ** 2).sum())
+        return np.ldexp(np.sqrt((s.covariance_factor**2).sum(axis=1)), -s.x), intercept
 
     def _quantile(self, interval: float) -> float:
         return float(stdtrit(self._freedom(), 0.5 + interval / 2.0))
@@ -70,23 +72,23 @@ class InferentialModel(SquaredLossModel):
 
     def _located(self, rows: Rows) -> tuple[Floats, Floats]:
         """Predictions, and their own variance over that of the noise."""
-        if self._freedom() > 0 and self._closed_form.spread is None:
+        if self._freedom() > 0 and self._squares.covariance_factor is None:
             raise ValueError(
                 f"The covariance of {self.n_features_in_} coefficients is too large to keep: no intervals."
             )
         if self._freedom() <= 0:
             raise ValueError(
-                f"The fit uses {self._closed_form.df:.3g} degrees of freedom of a total weight of "
-                f"{self._closed_form.weight:.3g}: none are left for a prediction interval. Use more rows or fewer "
+                f"The fit uses {self._squares.df:.3g} degrees of freedom of a total weight of "
+                f"{self._squares.weight:.3g}: none are left for a prediction interval. Use more rows or fewer "
                 "features."
             )
-        s = self._closed_form
+        s = self._squares
         d = len(s.x)
 
         def spread(block: Any) -> list[Floats]:
             X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X, dtype=np.float64)
             Z = np.ldexp(X, -s.x) - np.ldexp(s.mean[:d], -s.x)
-            return [((Z @ s.spread) ** 2).sum(axis=1)]
+            return [((Z @ s.covariance_factor) ** 2).sum(axis=1)]
 
         mean = self.predict(rows)
         leverage = np.concatenate(rows.sum(spread))
@@ -99,7 +101,7 @@ class InferentialModel(SquaredLossModel):
         """
         variance = np.atleast_1d(self.noise_variance_)
         if X is None:
-            weight, squares = self._closed_form.weight, self._closed_form.residual
+            weight, squares = self._squares.weight, self._squares.residual
         else:
             rows = scan(X, y, sample_weight=sample_weight)
             block = rows.collect()
@@ -114,11 +116,11 @@ class InferentialModel(SquaredLossModel):
 
     def _summary(self) -> Summary:
         """The table: estimates, standard errors, 95 % intervals and p-values of a t distribution."""
-        s = self._closed_form
+        s = self._squares
         columns = self._coefficient_table()
         estimate, sigma, freedom = columns["estimate"], np.sqrt(self._variance()), self._freedom()
         notes = [self.certificate_.note] if self.certificate_.note else []
-        if freedom > 0 and s.spread is not None:
+        if freedom > 0 and s.covariance_factor is not None:
             unit, own = self._errors()
             unit = np.append(own, unit) if self.fit_intercept else unit
             error = (sigma[:, None] * unit).reshape(-1)

@@ -22,7 +22,7 @@ from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
 from gramian.models.base.path import Path, path_of
-from gramian.models.linear.regressor import GRID
+from gramian.models.linear.penalised import GRID
 from gramian.objective.design import columns_of
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax

@@ -4,12 +4,13 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 from gramian._core.estimator import estimator
-from gramian._core.validation import choice, flag
+from gramian._core.validation import flag
 from gramian.models.base.inference import InferentialModel
-from gramian.models.base.squared_loss import Options
-from gramian.models.linear.ridge_method import LeastSquares, by_iterations, solver_object
+from gramian.models.linear.penalised import FitOptions, fit_penalised, solver_of
+from gramian.objective.losses.regression import Squared
+from gramian.objective.penalties import Zero
 from gramian.rows import single_threaded_blas
-from gramian.solvers.least_squares.closed_form import METHODS
+from gramian.solvers.least_squares.direct import ClosedForm
 
 
 @estimator
@@ -23,9 +24,9 @@ class LinearRegression(InferentialModel):
     ----------
     fit_intercept : bool
         Whether to fit b.
-    solver : "auto", "cholesky", "qr", or a solver object such as `gm.solvers.GradientDescent()`
-        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. A solver object finds the
-        coefficients by its iterations; standard errors are those of the closed form.
+    solver : "auto", "cholesky", "qr", the name of a general solver, or an object such as `gm.solvers.GradientDescent()`
+        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. General solvers find the
+        coefficients by their iterations; standard errors are those of the closed form.
 
     Attributes
     ----------
@@ -61,14 +62,11 @@ class LinearRegression(InferentialModel):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearRegression":
         """Fit to (X, y), `Rows`, `Moments` or a `Triangle`."""
         intercept = flag("fit_intercept", self.fit_intercept)
-        asked = solver_object(self.solver)
-        solver = "auto" if asked else choice("solver", self.solver, METHODS)
+        solver = solver_of(self.solver, ClosedForm.names)
         self._forget_fit()
         data = self._source(X, y, sample_weight)
-        options = Options(0.0, LeastSquares.grid, fit_intercept=intercept, solver=solver)
-        exact = LeastSquares()
-        fit = exact.fit(data, options) if asked is None else by_iterations(exact, None, asked, data, options)
-        self._set_fit(fit, data.one_target)
+        fit = fit_penalised(data, Squared(), Zero(), FitOptions(0.0, fit_intercept=intercept, solver=solver))
+        self._set_solution(fit.solutions[0], data.one_target)
         return self
 
     def _ridge_alpha(self) -> float:

@@ -31,7 +31,7 @@ from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import coded
 from gramian.solvers.certificate import weakness
-from gramian.solvers.least_squares.closed_form import Solution, confirmed
+from gramian.solvers.least_squares.closed_form import confirmed
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 
@@ -203,7 +203,8 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             self._set_coefficients(np.column_stack(coefs), np.array(intercepts), one)
         worst = max(answers, key=lambda answer: weakness(answer.certificate))
         self.certificate_, self.solver_ = worst.certificate, worst.solver
-        if isinstance(worst.source, Solution) and not worst.source.certificate.holds:
+        direct = worst.source is not None and worst.source.sums is not None
+        if direct and not worst.source.certificate.holds:
             self.certificate_ = confirmed(worst.certificate, worst.coef, worst.intercept)
         self.n_iter_ = max(max(a.iterations for a in answers), 1)
         alphas = np.array([a.alpha for a in answers])

@@ -10,21 +10,21 @@ from gramian._core import deadline
 from gramian._core.types import Floats
 from gramian.models.base.averaging import Posterior
 from gramian.models.base.errors import MOST, inverse_root
-from gramian.models.linear.lasso_method import SMALL_GRAM
-from gramian.models.linear.ridge import Ridge
-from gramian.models.linear.sparse import Lasso
 from gramian.objective.likelihoods import Likelihood, Scaled
-from gramian.objective.penalties import Penalty
+from gramian.objective.losses.regression import Squared
+from gramian.objective.penalties import L1, L2, Penalty
 from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, Rows
 from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.solvers.direct import SMALL_GRAM
 from gramian.solvers.least_squares.closed_form import TOLERANCE, solve
-from gramian.solvers.least_squares.closed_form import Solution as ClosedFormSolution
+from gramian.solvers.least_squares.direct import ClosedForm
 from gramian.solvers.least_squares.factor import factor_of_quadratic, quadratic
 from gramian.solvers.least_squares.row_space import minimum_norm
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem
+from gramian.solvers.sparse.direct import GramActiveSet, WorkingSets
 from gramian.statistics import Moments
 from gramian.statistics.products import block_moments
 from gramian.warnings import ConvergenceWarning, warn_user
@@ -78,7 +78,7 @@ class Squares:
         return self.data.sum(block_moments(self.data))
 
     @cached_property
-    def free(self) -> ClosedFormSolution:
+    def free(self) -> Solution:
         """Without a prior: of all solutions the shortest."""
         if self.wide:
             assert isinstance(self.data, Rows)
@@ -95,7 +95,7 @@ class Squares:
     @property
     def null(self) -> float:
         """Mean loss without coefficients."""
-        return float(self.free.total[0]) / self.weight
+        return float(self.free.squares.total[0]) / self.weight
 
     def at(self, alpha: float, *, last: bool = False) -> Answer:
         if self.rough and alpha > 0:
@@ -105,27 +105,28 @@ class Squares:
         tolerance = self.tol * c.tolerance / TOLERANCE
         carried = c.holds or c.value > c.tolerance
         certificate = replace(c, tolerance=tolerance, holds=carried and c.value <= tolerance)
-        loss = float(found.residual[0]) / found.weight
+        loss = float(found.squares.residual[0]) / found.squares.weight
         return Answer(found.coef, found.intercept, loss, certificate, found.solver, 1, alpha, source=found)
 
-    def _ridge(self, alpha: float) -> ClosedFormSolution:
+    def _ridge(self, alpha: float) -> Solution:
         if not self.wide:
             return solve(self.data, intercept=self.intercept, alpha=alpha, moments=self.moments)
-        return Ridge(alpha, fit_intercept=self.intercept).fit(self.data)._closed_form
+        problem = Problem(self.data, Squared(), L2(), alpha, intercept=self.intercept)
+        return ClosedForm().solve(problem, max_iter=self.max_iter, tol=self.tol)
 
     def _lasso(self, alpha: float) -> Answer:
         rows = isinstance(self.data, Rows) and self.data.d > max(self.data.n, SMALL_GRAM)
-        model = Lasso(alpha, alphas=[alpha], fit_intercept=self.intercept, max_iter=10 * self.max_iter, tol=self.tol)
-        model.fit(self.data if rows else self.moments)
-        coef = model.coef_.reshape(-1, 1)
-        intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+        problem = Problem(self.data if rows else self.moments, Squared(), L1(), alpha, intercept=self.intercept)
+        solver = WorkingSets() if rows else GramActiveSet()
+        found = solver.solve(problem, np.array([alpha]), max_iter=10 * self.max_iter, tol=self.tol)
+        coef, intercept = found.coef, found.intercept
         if rows:
             assert isinstance(self.data, Rows)
             loss = self.data.sum(lambda block: _squares(block, coef, intercept)) / self.weight
         else:
             q = quadratic(self.moments, intercept=self.intercept)
             loss = float(np.ldexp(factor_of_quadratic(q).residual(coef)[0, 0], 2 * int(q.y[0]))) / self.weight
-        return Answer(coef, intercept, loss, model.certificate_, model.solver_, model.n_iter_, alpha)
+        return Answer(coef, intercept, loss, found.certificate, found.solver, found.iterations, alpha)
 
     def rest(self, likelihood: Likelihood) -> float:
         return self.weight * float(likelihood.rest(np.zeros(1))[0])
@@ -135,8 +136,9 @@ class Squares:
         d, solution = len(answer.coef), answer.source
         if solution is None or d > MOST:
             return None
-        if answer.alpha == 0 and solution.spread is not None:
-            x, mean, F = solution.x, solution.mean, solution.spread
+        sums = solution.squares
+        if answer.alpha == 0 and sums.covariance_factor is not None:
+            x, mean, F = sums.x, sums.mean, sums.covariance_factor
         else:
             q = quadratic(self.moments, intercept=self.intercept)
             x, mean = q.x, q.mean

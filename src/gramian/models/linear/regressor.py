@@ -1,6 +1,6 @@
 """The general linear regression: any loss, any penalty."""
 
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,23 @@ from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.linear_model import LinearModel
 from gramian.models.base.notes import penalty_notes
 from gramian.models.base.path import path_of
-from gramian.models.base.squared_loss import Options, OutOfRange, SquaredLossMethod
-from gramian.models.linear.squared_loss import column_deviations, method_of
+from gramian.models.linear.penalised import (
+    FitOptions,
+    column_deviations,
+    fit_penalised,
+    fits_sums,
+    solver_of,
+)
 from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.losses.regression import StudentT
 from gramian.objective.penalties import Penalty, Zero
-from gramian.objective.problem import Problem
+from gramian.objective.problem import Data
 from gramian.rows import Rows, single_threaded_blas
-from gramian.rows.labels import coded
-from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength
 from gramian.solvers.certificate import weakness
+from gramian.solvers.choose import DIRECT_NAMES
+from gramian.solvers.least_squares.closed_form import OutOfRange
 from gramian.solvers.solution import Solution
-from gramian.solvers.solve import fit_problem
-
-GRID = 20
+from gramian.statistics import Triangle
 
 
 @estimator
@@ -138,10 +141,11 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
         alpha, alphas = validation.alpha(self.alpha), self._alphas()
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        self._standardizes()
+        standardize = self._standardizes()
         validation.whole("max_iter", self.max_iter, low=1)
         tol = validation.number("tol", self.tol, low=0.0, open_low=True)
         callbacks = validation.functions("callbacks", self.callbacks)
+        solver = solver_of(self.solver, DIRECT_NAMES)
         self._refuse_rank()
         self._forget_fit()
         if self.kernel is None:
@@ -150,33 +154,43 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
             data = self._feature_rows(X, y, sample_weight, penalty=penalty)
             data.refuse_labels()
         self._loss = loss
-        whole = self.kernel is None and not callbacks and self.time is None  # general solvers can end at any step
-        method = self._squared_loss_method(loss, penalty, data.d) if whole else None
-        if method is None:
-            if not isinstance(data, Rows):
-                raise ValueError(self._needs_moments(type(data).__name__))
-            return self._fit_problems(data.settled(), loss, penalty, alpha, alphas)
-        grid = method.grid if alphas is None else alphas
-        name, solver = type(self).__name__, self.solver
-        options = Options(alpha, grid, self.cv, self.rule, intercept, solver, self.max_iter, tol, name)
+        named = isinstance(solver, str) and solver in ("auto", *DIRECT_NAMES)
+        direct = named and self.kernel is None and not callbacks and self.time is None  # iterations end at any step
+        options = FitOptions(
+            alpha, alphas, self.cv, self.rule, intercept, standardize, solver, self.max_iter, tol, callbacks, direct
+        )
+        if not isinstance(data, Rows) and not fits_sums(data, loss, penalty, options):
+            raise ValueError(self._needs_moments(data))
         try:
-            fit = method.fit(data, options)
+            fit = fit_penalised(data, loss, penalty, options)
         except OutOfRange:
             if not isinstance(data, Rows):
                 raise
-            return self._fit_problems(data.settled(), loss, penalty, alpha, alphas)
+            fit = fit_penalised(data, loss, penalty, replace(options, direct=False))
         self.alpha_ = fit.alpha
-        self._set_fit(fit, data.one_target)
-        unit = column_deviations(data, intercept) if self.standardize else np.ones(data.d)
-        costs = np.array([penalty.value(unit * coef) for coef in fit.coef.T])
-        self._mean_loss = list(fit.residual / fit.weight)
-        objective = fit.residual / fit.weight + fit.alpha * costs
-        self.objective_ = float(objective[0]) if data.one_target else objective
-        if not fit.history:  # a solution in closed form is one step
-            self.history_, self.n_iter_ = [(1, float(objective.sum()), fit.certificate.value)], 1
-        self._covariances = [None] * len(costs)
-        self._weight, self._perfect = fit.weight, ""
+        if fit.scores is not None:
+            self.scores_ = fit.scores
+        if fit.path is not None:
+            self.path_ = path_of(*fit.path, data.one_target)
+        if fit.solutions[0].sums is None:
+            self._keep(fit.solutions, data.one_target)
+        else:
+            self._keep_squared(fit.solutions[0], data, penalty)
         return self
+
+    def _keep_squared(self, solution: Solution, data: Data, penalty: Penalty) -> None:
+        """Keep the solution of all targets, and the objective of each."""
+        self._set_solution(solution, data.one_target)
+        sums = solution.squares
+        unit = column_deviations(data, self.fit_intercept) if self.standardize else np.ones(data.d)
+        costs = np.array([penalty.value(unit * coef) for coef in solution.coef.T])
+        self._mean_loss = list(sums.residual / sums.weight)
+        objective = sums.residual / sums.weight + self.alpha_ * costs
+        self.objective_ = float(objective[0]) if data.one_target else objective
+        if not solution.history:  # a solution in closed form is one step
+            self.history_, self.n_iter_ = [(1, float(objective.sum()), solution.certificate.value)], 1
+        self._covariances = [None] * len(costs)
+        self._weight, self._perfect = sums.weight, ""
 
     def _alphas(self) -> Any:
         """The length of the grid or the grid itself; None for the length that suits the method."""
@@ -184,44 +198,14 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
             return None
         return validation.alphas(self.alphas)
 
-    def _squared_loss_method(self, loss: Loss, penalty: Penalty, d: int) -> SquaredLossMethod | None:
-        """The method of the squared loss for this penalty, unless another solver is asked for."""
-        method = method_of(loss, penalty.parts(d), self.standardize)
-        asked = isinstance(self.solver, str) and method is not None and self.solver in method.solvers
-        return method if asked else None
-
-    def _needs_moments(self, given: str) -> str:
+    def _needs_moments(self, data: Data) -> str:
+        name = type(self).__name__
+        if isinstance(data, Triangle) and self._loss.is_squared and not self.time:
+            return f"{name} fits from rows or Moments, not from a Triangle: give gm.moments."
         return (
-            f"This {type(self).__name__} cannot be fitted from {given} alone: only the squared loss with a quadratic "
+            f"This {name} cannot be fitted from {type(data).__name__} alone: only the squared loss with a quadratic "
             'or absolute penalty and solver="auto" can. Fit from the data or gm.scan of them.'
         )
-
-    def _fit_problems(self, data: Rows, loss: Loss, penalty: Penalty, alpha: float | None, given: Any) -> "Regressor":
-        """The fit by the general solvers, one problem for each target."""
-        given = GRID if given is None else given
-        targets = [_target(data, j) for j in range(len(data.target_names))]
-
-        options: dict[str, Any] = {"intercept": self.fit_intercept, "standardize": self._standardizes()}
-
-        def factory(j: int) -> Any:
-            return lambda rows: Problem(
-                rows if data.one_target else _target(rows, j), loss, penalty, alpha or 0.0, **options
-            )
-
-        problem_factories = [factory(j) for j in range(len(targets))]
-        problems = [Problem(rows, loss, penalty, alpha or 0.0, **options) for rows in targets]
-        if alpha is None and has_strength(problems[0]):
-            alphas = grid(problems[0], given) if isinstance(given, int) else given
-            search = AlphaSearch(data, problem_factories, self.cv, solver=self.solver, max_iter=self.max_iter)
-            self.scores_ = search.choose(alphas, rule=self.rule, fixed=not isinstance(given, int))
-            alphas = self.scores_.alphas
-            alpha = float(alphas[self.scores_.chosen])
-            self.path_ = path_of(alphas, *search.path(alphas), data.one_target)
-        options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": self.callbacks}
-        fits = [fit_problem(problem.with_alpha(alpha or 0.0), **options) for problem in problems]
-        self.alpha_ = alpha or 0.0
-        self._keep(fits, data.one_target)
-        return self
 
     def _keep(self, fits: list[Solution], one: bool) -> None:
         self._set_coefficients(
@@ -251,20 +235,20 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
         """The distribution of the target given x, where the loss is a likelihood: mean, std, quantile, log_density."""
         from gramian.models.base.averaging import of_regressor
 
-        if self._solution is not None:
+        if self._infers:
             return super().predict_distribution(X)
         refuse_perfect(self, "predictive distribution")
         return of_regressor(self, self._rows(X))
 
     def _interval(self, rows: Rows, interval: float, interval_of: str) -> Any:
-        if self._solution is not None:
+        if self._infers:
             return super()._interval(rows, interval, interval_of)
         refuse_perfect(self, "intervals")
         return LinearModel._interval(self, rows, interval, interval_of)
 
     def _summary(self) -> Summary:
-        if self._solution is not None or self._facts:
-            summary = self._sparse_summary() if self._solution is None else self._ridge_summary()
+        if self._solution is not None:
+            summary = self._ridge_summary() if self._infers else self._sparse_summary()
             known = {"loss": repr(self._loss), **summary.facts, "objective": self.objective_}
             return Summary(summary.title, summary.coefficients, known, summary.notes)
         refuse_perfect(self, "summary")
@@ -285,7 +269,7 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
 
     def log_likelihood(self, X: Any = None, y: Any = None, *, sample_weight: Any = None) -> float:
         """Log-likelihood of the training data under Student's t, or as of `Ridge` under normal noise."""
-        if self._solution is not None:
+        if self._infers:
             return super().log_likelihood(X, y, sample_weight=sample_weight)
         if not isinstance(self._loss, StudentT):
             raise ValueError(
@@ -298,7 +282,3 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
                 "predict_distribution(X).log_density(y) of new data."
             )
         return float(-self._weight * np.sum(self._mean_loss))
-
-
-def _target(rows: Rows, j: int) -> Rows:
-    return rows if len(rows.target_names) == 1 else coded(rows, lambda y: y[:, [j]])

@@ -15,15 +15,15 @@ from gramian.models.base.inference import InferentialModel
 from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.linear_model import Interval
 from gramian.models.base.notes import penalty_notes
-from gramian.models.base.squared_loss import Options
 from gramian.models.kernel.data import read_kernel_data
 from gramian.models.kernel.search import KernelSearch
-from gramian.models.linear.ridge_method import GRID, RidgeMethod, by_iterations, solver_object
+from gramian.models.linear.penalised import FitOptions, fit_penalised, solver_of
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.regression import Squared
-from gramian.objective.penalties import L2, Penalty
+from gramian.objective.penalties import L2, Penalty, Tikhonov, WeightedElasticNet
 from gramian.rows import Rows, single_threaded_blas
-from gramian.solvers.least_squares.closed_form import METHODS, QuadraticPenalty
+from gramian.solvers.base import Solver
+from gramian.solvers.least_squares.direct import ClosedForm
 from gramian.warnings import ConvergenceWarning, warn_user
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class Ridge(KernelEstimator, InferentialModel):
         training part; about zero without an intercept.
     fit_intercept : bool
         Whether to fit b, which is never penalised.
-    solver : "auto", "cholesky", "qr", or a solver object such as `gm.solvers.GradientDescent()`
-        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. A solver object finds the
-        coefficients by its iterations; the choice of alpha and standard errors are those of the closed form.
+    solver : "auto", "cholesky", "qr", the name of a general solver, or an object such as `gm.solvers.GradientDescent()`
+        "auto" takes the cheapest method that is accurate and says in `solver_` which and why. General solvers find the
+        coefficients by their iterations; the choice of alpha and standard errors are those of the closed form.
     kernel : None, str or Kernel
         None is linear; "rbf", … or an object of `gm.kernels`: f(x) = b + Σ β_i k(x, x_i), with the penalty βᵀKβ.
     rank : int, optional
@@ -102,7 +102,7 @@ class Ridge(KernelEstimator, InferentialModel):
 
     alpha: str | float = "auto"
     _: KW_ONLY
-    alphas: Any = GRID
+    alphas: Any = ClosedForm.grid_length
     cv: Any = 5
     rule: str = "best"
     matrix: Any = None
@@ -145,7 +145,7 @@ class Ridge(KernelEstimator, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         validation.flag("fit_intercept", self.fit_intercept)
-        if solver_object(self.solver) is not None:
+        if isinstance(self.solver, Solver):
             raise ValueError(
                 f"The solver {self.solver.name!r} fits coefficients, and a kernel matrix is solved in closed form: "
                 "give rank=, the number of landmark points, or leave solver out."
@@ -188,27 +188,24 @@ class Ridge(KernelEstimator, InferentialModel):
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
         validation.rule(self.rule)
         intercept = validation.flag("fit_intercept", self.fit_intercept)
-        asked = solver_object(self.solver)
-        solver = "auto" if asked else validation.choice("solver", self.solver, METHODS)
+        solver = solver_of(self.solver, ClosedForm.names)
         if self.kernel is None:
             data = self._source(X, y, sample_weight, sums=alpha is not None)
         else:
             data = self._feature_rows(X, y, sample_weight)
             data.refuse_labels()
-        options = Options(alpha, grid, self.cv, self.rule, intercept, solver)
-        exact = RidgeMethod(self._penalty(data.d))
-        quadratic = exact.penalty
-        fit = exact.fit(data, options) if asked is None else by_iterations(exact, quadratic, asked, data, options)
+        options = FitOptions(alpha, grid, self.cv, self.rule, intercept, bool(self.standardize), solver)
+        fit = fit_penalised(data, Squared(), self._penalty(data.d), options)
         self.alpha_ = fit.alpha
-        self._set_fit(fit, data.one_target)
+        self._set_solution(fit.solutions[0], data.one_target, fit.scores, fit.path)
         self._set_dual()
         return self
 
-    def _penalty(self, d: int) -> QuadraticPenalty:
+    def _penalty(self, d: int) -> Penalty:
         standardize = validation.flag("standardize", self.standardize)
         if self.matrix is None:
             factors = validation.factors("penalty_factors", self.penalty_factors, d)
-            return QuadraticPenalty(diagonal=factors, standardize=standardize)
+            return L2() if factors is None else WeightedElasticNet(factors)
         if self.penalty_factors is not None or standardize:
             raise ValueError("matrix= is the whole penalty: leave out penalty_factors and standardize beside it.")
         matrix = validation.array("matrix", self.matrix, f"numbers of shape (m, {d})")
@@ -216,7 +213,7 @@ class Ridge(KernelEstimator, InferentialModel):
             raise ValueError(f"matrix has shape {matrix.shape}; Γ needs one column per feature, shape (m, {d}).")
         if not np.isfinite(matrix).all():
             raise ValueError("matrix contains NaN or infinity; every entry of Γ must be a number.")
-        return QuadraticPenalty(matrix=matrix)
+        return Tikhonov(matrix)
 
     def _ridge_alpha(self) -> float | None:
         plain = self.matrix is None and self.penalty_factors is None and not self.standardize

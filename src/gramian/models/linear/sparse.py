@@ -7,10 +7,16 @@ from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
-from gramian.models.base.squared_loss import Options, SquaredLossModel
-from gramian.models.linear.lasso_method import GRID, LassoMethod
+from gramian.models.base.squared_loss import SquaredLossModel
+from gramian.models.linear.penalised import FitOptions, fit_penalised, solver_of
+from gramian.objective import penalties
+from gramian.objective.losses.regression import Squared
+from gramian.objective.penalties import WeightedElasticNet
 from gramian.rows import single_threaded_blas
-from gramian.solvers.sparse.lasso import Shrinkage
+from gramian.solvers.sparse.direct import PathSolver
+from gramian.statistics import Triangle
+
+NAMES = ("gram", "rows")
 
 
 @estimator
@@ -43,8 +49,9 @@ class ElasticNet(SquaredLossModel):
         Most changes of the active set for one alpha.
     tol : float
         Relative duality gap that the certificate asks for.
-    solver : "auto", "gram" or "rows"
+    solver : "auto", "gram", "rows", the name of a general solver, or an object such as `gm.solvers.PrimalDual()`
         On the Gram matrix, or by working sets on the rows; "auto" chooses by cost and says in `solver_` which and why.
+        General solvers find the coefficients by their iterations; alpha and the path are those of "auto".
     time : float, optional
         Seconds after which a fit ends at the best so far, and the choice of alpha with those it has come to, with a
         `ConvergenceWarning` and a certificate that does not hold.
@@ -79,7 +86,7 @@ class ElasticNet(SquaredLossModel):
     alpha: str | float = "auto"
     _: KW_ONLY
     l1_ratio: float = 0.5
-    alphas: Any = GRID
+    alphas: Any = PathSolver.grid_length
     cv: Any = 5
     rule: str = "best"
     penalty_factors: Any = None
@@ -87,7 +94,7 @@ class ElasticNet(SquaredLossModel):
     fit_intercept: bool = True
     max_iter: int = 10_000
     tol: float = 1e-6
-    solver: str = "auto"
+    solver: Any = "auto"
     time: float | None = None
 
     @single_threaded_blas()
@@ -99,18 +106,21 @@ class ElasticNet(SquaredLossModel):
         intercept = validation.flag("fit_intercept", self.fit_intercept)
         validation.whole("max_iter", self.max_iter, low=1)
         validation.number("tol", self.tol, low=0.0, open_low=True)
-        solver = validation.choice("solver", self.solver, LassoMethod.solvers)
+        solver = solver_of(self.solver, NAMES)
         ratio = validation.number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         standardize = validation.flag("standardize", self.standardize)
         self._forget_fit()
         data = self._source(X, y, sample_weight, sums=alpha is not None)
-        shrinkage = Shrinkage(ratio, validation.factors("penalty_factors", self.penalty_factors, data.d), standardize)
-        options = Options(
-            alpha, grid, self.cv, self.rule, intercept, solver, self.max_iter, self.tol, type(self).__name__
+        if isinstance(data, Triangle):
+            raise ValueError(f"{type(self).__name__} fits from rows or Moments, not from a Triangle: give gm.moments.")
+        factors = validation.factors("penalty_factors", self.penalty_factors, data.d)
+        penalty = penalties.ElasticNet(ratio) if factors is None else WeightedElasticNet(factors, ratio)
+        options = FitOptions(
+            alpha, grid, self.cv, self.rule, intercept, standardize, solver, self.max_iter, self.tol, path=True
         )
-        fit = LassoMethod(shrinkage).fit(data, options)
+        fit = fit_penalised(data, Squared(), penalty, options)
         self.alpha_ = fit.alpha
-        self._set_fit(fit, data.one_target)
+        self._set_solution(fit.solutions[0], data.one_target, fit.scores, fit.path)
         return self
 
     def _summary(self) -> Summary:

@@ -109,6 +109,30 @@ class ElasticNet(Separable):
 
 
 @dataclass(frozen=True, eq=False)
+class WeightedElasticNet(Separable):
+    """Σ f (l1_ratio · |w| + (1 − l1_ratio) · w²) with a factor f of at least 0 for each coefficient."""
+
+    factors: Floats
+    l1_ratio: float = 0.0
+
+    def value(self, w: Floats) -> float:
+        return float(self.factors @ (self.l1_ratio * np.abs(w) + (1.0 - self.l1_ratio) * w**2))
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        shrunk = np.sign(w) * np.maximum(np.abs(w) - step * self.l1_ratio * self.factors, 0.0)
+        return np.asarray(shrunk / (1.0 + 2.0 * step * (1.0 - self.l1_ratio) * self.factors))
+
+    def peak(self, u: Floats) -> Floats:
+        excess = np.sign(u) * np.maximum(np.abs(u) - self.l1_ratio * self.factors, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(excess == 0.0, 0.0, excess / (2.0 * (1.0 - self.l1_ratio) * self.factors))
+
+    def parts(self, d: int) -> PenaltyTerms:
+        l1, square = self.l1_ratio * self.factors, (1.0 - self.l1_ratio) * self.factors
+        return replace(terms_of(d), square=square, l1=l1)
+
+
+@dataclass(frozen=True, eq=False)
 class Tikhonov(Penalty):
     """‖Γw‖² for a matrix Γ.
 

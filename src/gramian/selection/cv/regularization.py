@@ -11,15 +11,9 @@ from gramian.objective.problem import Problem
 from gramian.rows import Block, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
 from gramian.selection.cv.fold_moments import FINER, Limited, select
-from gramian.selection.cv.fold_newton import ComparisonFoldNewton, FoldNewton
-from gramian.selection.cv.fold_piecewise import FoldPiecewise
-from gramian.selection.cv.fold_proximal import FoldProximal
-from gramian.selection.cv.fold_scale import FoldScale
-from gramian.selection.cv.fold_softmax import FoldSoftmax
-from gramian.selection.cv.leave_one_out import ApproximateLeaveOneOut
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import Plan, fold_weights, plan, subset
-from gramian.selection.cv.strategy import FoldTask, ProblemFactory, Strategy
+from gramian.selection.cv.strategy import FoldTask, ProblemFactory, Strategy, SumsStrategy, strategy_of
 from gramian.solvers.solution import Solution
 
 SMOOTH_REACH = 1e-6
@@ -30,7 +24,7 @@ COMPARISON_FINER = 3  # alphas about the best one, where kernels are compared
 
 def has_strength(problem: Problem) -> bool:
     """Whether alpha makes a difference: not without a penalty, nor with bounds alone."""
-    p = problem.parts
+    p = problem.coordinates.terms
     return p is None or bool(p.square.any() or p.l1.any() or p.groups)
 
 
@@ -134,7 +128,8 @@ class AlphaSearch:
     """Validation losses of one or several problems that share their rows and their alpha.
 
     All are cross-validated by the cheapest strategy that supports them; a problem for which that gives no losses is
-    refitted. With `comparison` the scores are only compared with those of other kernels.
+    refitted. With `comparison` the scores are only compared with those of other kernels. With `direct` strategies from
+    sums of the rows are asked too.
     """
 
     def __init__(
@@ -146,22 +141,32 @@ class AlphaSearch:
         solver: Any = "auto",
         max_iter: int = 1000,
         comparison: bool = False,
+        direct: bool = False,
     ):
         self.comparison = comparison
         plans = plan(cv, rows)
         self.problems = [factory(rows) for factory in problem_factories]
         self.weights = fold_weights(plans, rows)
         self.tasks = [
-            FoldTask(rows, factory, problem, plans, self.weights, solver, max_iter)
+            FoldTask(rows, factory, problem, plans, self.weights, solver, max_iter, direct)
             for factory, problem in zip(problem_factories, self.problems, strict=True)
         ]
         self.strategy = strategy_of(self.tasks, comparison=comparison)
         self.strategies: dict[int, Strategy] = {}
         self.paths: list[dict[float, Floats]] = [{} for _ in self.tasks]
-        self.losses = Limited(self._losses)
+        ends_itself = issubclass(self.strategy, SumsStrategy) and self.strategy.ends_itself
+        self.losses = self._losses if ends_itself else Limited(self._losses)
+
+    def grid(self, count: int) -> Floats:
+        """Alphas from the strongest penalty down."""
+        sums = self._sums()
+        return grid(self.problems[0], count) if sums is None else sums.grid(count)
 
     def choose(self, alphas: Floats, *, rule: str, fixed: bool) -> Scores:
         """Scores over the grid, refined unless it is fixed; losses with breakpoints cost too much for that."""
+        sums = self._sums()
+        if sums is not None:
+            return select(self.losses, alphas, rule=rule, fixed=fixed, limits=sums.limits(alphas))
         nonsmooth = any(not problem.loss.smooth for problem in self.problems)
         limits = float(alphas[-1]) * 1e-4, float(alphas[0]) * 1e3
         finer = COMPARISON_FINER if self.comparison else FINER
@@ -175,6 +180,8 @@ class AlphaSearch:
 
     def _losses(self, alphas: Floats) -> tuple[Floats, Floats | None]:
         """(A, K), averaged over the problems; with leave-one-out also the weights of the rows."""
+        if self._sums() is not None:  # one problem, of all targets
+            return self._table(0, alphas), self.strategies[0].weights
         tables = np.array([self._table(number, alphas) for number in range(len(self.tasks))])
         row_weights = [each.weights for each in self.strategies.values() if each.weights is not None]
         if row_weights:
@@ -188,10 +195,20 @@ class AlphaSearch:
             raise ValueError("A test part of cv has no row with a positive weight: use fewer folds.")
         return np.where(known, tables, 0.0).sum(axis=0) / known.sum(axis=0), None
 
+    def _strategy(self, number: int) -> Strategy:
+        """That of one problem, made when it is first asked for."""
+        if number not in self.strategies:
+            self.strategies[number] = self.strategy(self.tasks[number])
+        return self.strategies[number]
+
+    def _sums(self) -> SumsStrategy | None:
+        """The strategy from sums of the rows, if it is one."""
+        strategy = self._strategy(0) if issubclass(self.strategy, SumsStrategy) else None
+        return strategy if isinstance(strategy, SumsStrategy) else None
+
     def _table(self, number: int, alphas: Floats) -> Floats:
         """The losses (A, K) of one problem."""
-        strategy = self.strategies.get(number) or self.strategy(self.tasks[number])
-        self.strategies[number] = strategy
+        strategy = self._strategy(number)
         losses = strategy.losses(alphas)
         if losses is None:
             return Refits(self.tasks[number]).losses(alphas)
@@ -252,26 +269,6 @@ class Refits(Strategy):
                     start = fit.theta
                 losses[a] = validation(test_problem, fit)
             return losses
-
-
-STRATEGIES: tuple[type[Strategy], ...] = (  # by cost, the cheapest first
-    ApproximateLeaveOneOut,
-    FoldProximal,
-    FoldPiecewise,
-    FoldScale,
-    FoldSoftmax,
-    ComparisonFoldNewton,
-    FoldNewton,
-    Refits,
-)
-
-
-def strategy_of(tasks: list[FoldTask], *, comparison: bool = False) -> type[Strategy]:
-    """The cheapest strategy that supports all of these, and is as accurate as is asked for."""
-    for strategy in STRATEGIES:
-        if (comparison or not strategy.comparison_only) and all(strategy.supports(task) for task in tasks):
-            return strategy
-    raise AssertionError("Separate fits support everything.")
 
 
 def _known_classes(problem: Problem, test: Problem) -> Problem:

@@ -1,8 +1,9 @@
 """What a strategy of cross-validation is: which searches it supports, and validation losses along a path of alphas."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,19 @@ from gramian.solvers.solve import fit_problem
 
 ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
 FOLD_TOL = 1e-7
+STRATEGIES = (  # by cost, the cheapest first: modules of this room and their classes, imported when they are asked
+    ("ridge_folds", "RidgeFolds"),
+    ("lasso_folds", "LassoGramFolds"),
+    ("lasso_folds", "LassoRowFolds"),
+    ("leave_one_out", "ApproximateLeaveOneOut"),
+    ("fold_proximal", "FoldProximal"),
+    ("fold_piecewise", "FoldPiecewise"),
+    ("fold_scale", "FoldScale"),
+    ("fold_softmax", "FoldSoftmax"),
+    ("fold_newton", "ComparisonFoldNewton"),
+    ("fold_newton", "FoldNewton"),
+    ("regularization", "Refits"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +50,8 @@ class FoldTask:
         With leave-one-out, the weights of the rows.
     solver, max_iter :
         Of separate fits.
+    direct : bool
+        Whether strategies from sums of the rows are asked, which need no solver that iterates.
     """
 
     rows: Rows
@@ -45,6 +61,7 @@ class FoldTask:
     row_weights: Floats | None
     solver: Any = "auto"
     max_iter: int = 1000
+    direct: bool = False
 
     @property
     def leave_one_out(self) -> bool:
@@ -99,6 +116,20 @@ class Strategy(ABC):
         """Mean validation losses (A, K) from large alphas to small; None where a fold needs a separate fit."""
 
 
+def strategies() -> Iterator[type[Strategy]]:
+    """Every strategy, in the order in which they are asked."""
+    for module, name in STRATEGIES:
+        yield getattr(import_module(f"gramian.selection.cv.{module}"), name)
+
+
+def strategy_of(tasks: list[FoldTask], *, comparison: bool = False) -> type[Strategy]:
+    """The cheapest strategy that supports all of these, and is as accurate as is asked for."""
+    for strategy in strategies():
+        if (comparison or not strategy.comparison_only) and all(strategy.supports(task) for task in tasks):
+            return strategy
+    raise AssertionError("Separate fits support everything.")
+
+
 class SharedFolds(Strategy):
     """A strategy that solves for all training parts in the same passes; leave-one-out has too many of them."""
 
@@ -112,3 +143,23 @@ class SharedFolds(Strategy):
     @abstractmethod
     def _supports(problem: Problem, plans: list[Plan]) -> bool:
         """Whether it is for this problem and these folds."""
+
+
+class SumsStrategy(Strategy):
+    """A strategy for the squared loss and any number of targets, from sums of the rows.
+
+    Attributes
+    ----------
+    ends_itself : bool
+        Whether it ends at a deadline by itself, with the losses of the first alphas.
+    """
+
+    ends_itself: ClassVar[bool] = False
+
+    @abstractmethod
+    def grid(self, count: int) -> Floats:
+        """Alphas from the strongest penalty down."""
+
+    @abstractmethod
+    def limits(self, alphas: Floats) -> tuple[float, float]:
+        """The least and the largest alpha of a grid that is widened."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gramian._core.types import Bools, Floats, Ints
+from gramian._core.types import Bools, Floats
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.least_squares.factor import (
@@ -28,6 +28,7 @@ from gramian.solvers.least_squares.factor import (
     quadratic,
 )
 from gramian.solvers.least_squares.rounding import intercept_share, neglected_share, with_rounding
+from gramian.solvers.solution import Solution, SquaredLossSums
 from gramian.statistics import Moments, Triangle
 from gramian.statistics.products import block_moments
 from gramian.statistics.qr import EXTENDED_WORK, block_triangle
@@ -106,34 +107,8 @@ class QuadraticPenalty:
         return np.diag(np.diagonal(root) ** 2) if self.matrix is None else root.T @ root
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Coefficients and what is known of them.
-
-    Attributes
-    ----------
-    coef : array (d, t); intercept : array (t,)
-    residual : array (t,)
-        Σ w r² of each target.
-    total : array (t,)
-        Σ w (y − mean)² of each target (Σ w y² without an intercept).
-    spread : array (d, r), or None where it would be too large to keep
-        Factor of the covariance of the coefficients over the noise variance, FFᵀ; its rows times 2**−x.
-    df : float
-        Degrees of freedom that the fit uses, intercept included.
-    """
-
-    coef: Floats
-    intercept: Floats
-    residual: Floats
-    total: Floats
-    spread: Floats | None
-    x: Ints
-    mean: Floats
-    weight: float
-    df: float
-    certificate: Certificate
-    solver: SolverInfo
+class OutOfRange(ValueError):
+    """Columns or targets whose squares are beyond the range of float64, which other solvers may still fit."""
 
 
 def solve(
@@ -331,16 +306,24 @@ def _solution(
         if residual is None:
             residual = np.ldexp(np.diagonal(plain.residual(coef)), 2 * q.y)
         total = np.ldexp(np.diagonal(q.yy), 2 * q.y)
+        value = float(residual.sum()) / q.weight
+        if alpha:
+            root = penalty.root(q, np.sqrt(np.diagonal(q.G) / q.weight), alpha, whole=True)
+            shrunk = root @ np.ldexp(coef, q.x[:, None] - q.y[None, :])
+            value += float(np.ldexp((shrunk**2).sum(axis=0), 2 * q.y).sum()) / q.weight
     return Solution(
         coef=coef,
         intercept=intercept,
-        residual=np.asarray(residual, dtype=np.float64),
-        total=total,
-        spread=spread,
-        x=q.x,
-        mean=np.asarray(mean, dtype=np.float64),
-        weight=q.weight,
-        df=df + q.intercept,
+        value=value,
+        sums=SquaredLossSums(
+            residual=np.asarray(residual, dtype=np.float64),
+            total=total,
+            weight=q.weight,
+            df=df + q.intercept,
+            covariance_factor=spread,
+            x=q.x,
+            mean=np.asarray(mean, dtype=np.float64),
+        ),
         certificate=_certificate(q, plain, factor, coef, alpha, penalty, through, alone),
         solver=solver,
     )

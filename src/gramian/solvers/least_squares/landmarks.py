@@ -16,8 +16,8 @@ import scipy.linalg as sl
 from gramian._core.types import Floats
 from gramian.rows import Block, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.least_squares.closed_form import Solution
 from gramian.solvers.least_squares.factor import Quadratic, quadratic, root_of
+from gramian.solvers.solution import Solution, SquaredLossSums
 from gramian.statistics import Moments
 from gramian.statistics.products import moments_of
 
@@ -72,13 +72,8 @@ def solve_landmarks(rows: Rows, *, intercept: bool, alpha: float, moments: Momen
     return Solution(
         coef=coef,
         intercept=mean[q.d :] - mean[: q.d] @ coef if intercept else np.zeros(len(q.y)),
-        residual=residual,
-        total=total,
-        spread=spread,
-        x=q.x,
-        mean=mean,
-        weight=q.weight,
-        df=df + intercept,
+        value=float((residual.sum() / q.weight) + alpha * (coef**2).sum()),
+        sums=SquaredLossSums(residual, total, q.weight, df + intercept, spread, q.x, mean),
         certificate=_certificate(q, value, sampled),
         solver=_solver(rows, steps, sampled),
     )

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from gramian._core.types import Floats
 from gramian.rows import MemoryRows, Rows, single_threaded_blas
 from gramian.solvers.certificate import Certificate, SolverInfo
-from gramian.solvers.least_squares.closed_form import TOLERANCE, QuadraticPenalty, Solution, solve
+from gramian.solvers.least_squares.closed_form import TOLERANCE, QuadraticPenalty, solve
 from gramian.solvers.least_squares.factor import EPS
 from gramian.solvers.least_squares.rounding import intercept_share, neglected_share, with_rounding
+from gramian.solvers.solution import Solution, SquaredLossSums
 
 MOST_COVARIANCE_CELLS = 20_000_000  # numbers of a covariance factor worth keeping
 MOST_PRIMAL_COLUMNS = 1000  # up to which a badly scaled problem is solved again for all columns
@@ -254,24 +255,24 @@ def lift(
                     if source == "columns":
                         solution, name, reason = again, again.solver.name, again.solver.reason
         residual = gradient.residual(coef)
+    with np.errstate(over="ignore"):
+        objective = float((residual + (pull * coef**2).sum(axis=0)).sum() / design.weight.sum())
     certificate = replace(solution.certificate, value=best, tolerance=tolerance, holds=best <= tolerance)
     certificate = gradient.certified(certificate, coef, mean if intercept else None)
-    covariance, exponents = solution.spread, solution.x
+    covariance, exponents = solution.squares.covariance_factor, solution.squares.x
     if name.startswith("projection"):
         name = f"{name}, {solution.solver.name}"
         exponents = np.zeros(d, dtype=np.int64)
         if covariance is not None:
             small = d * covariance.shape[1] <= MOST_COVARIANCE_CELLS
-            covariance = space.lift(np.ldexp(covariance, -solution.x[:, None])) if small else None
+            covariance = space.lift(np.ldexp(covariance, -solution.squares.x[:, None])) if small else None
     return replace(
         solution,
         coef=coef,
         intercept=mean[d:] - mean[:d] @ coef if intercept else np.zeros(t),
+        value=objective,
         certificate=certificate,
-        residual=residual,
-        spread=covariance,
-        x=exponents,
-        mean=mean,
+        sums=replace(solution.squares, residual=residual, covariance_factor=covariance, x=exponents, mean=mean),
         solver=SolverInfo(name, reason),
     )
 
@@ -324,14 +325,11 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
     return Solution(
         coef=coef,
         intercept=mean[d:] - mean[:d] @ coef if intercept else np.zeros(t),
-        residual=residual,
-        total=total,
-        spread=None,
-        x=np.zeros(d, dtype=np.int64),
-        mean=mean,
-        weight=float(w.sum()),
-        df=float(rank + intercept),
-        certificate=certified(certificate, coef),
+        value=float((residual / w.sum()).sum()),
+        sums=SquaredLossSums(
+            residual, total, float(w.sum()), float(rank + intercept), None, np.zeros(d, np.int64), mean
+        ),
+        certificate=gradient.certified(certificate, coef, mean if intercept else None),
         solver=SolverInfo(
             "SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"
         ),

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gramian._core.types import Bools, Floats, Ints
+from gramian.objective.problem import Problem
 from gramian.solvers.gaps import relative_gap
 from gramian.solvers.least_squares.factor import Quadratic
 from gramian.solvers.least_squares.rounding import intercept_share, neglected_share
 from gramian.solvers.sparse.active_set import gram_path
 
 LARGEST = 1e300
+RATIO_ROUNDING = 1e-14  # difference of the shares of the absolute penalty that is only rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,19 @@ class Shrinkage:
             else:
                 l1, l2 = np.ldexp(size, -q.x - q.y[target]), np.ldexp(size, -2 * q.x)
         return np.minimum(0.5 * self.l1_ratio * l1, LARGEST), np.minimum((1.0 - self.l1_ratio) * l2, LARGEST)
+
+
+def shrinkage_of(problem: Problem) -> Shrinkage | None:
+    """The penalty as Σ f (r |w| + (1 − r) w²), where every coefficient has the same r; None where it is another."""
+    terms = problem.coordinates.terms
+    if terms is None or terms.bounded or terms.groups or terms.square.ndim == 2 or terms.nothing:
+        return None
+    factors = terms.l1 + terms.square
+    shares = terms.l1[factors > 0] / factors[factors > 0]
+    if np.ptp(shares) > RATIO_ROUNDING:
+        return None
+    equal = bool((np.abs(factors - 1.0) <= RATIO_ROUNDING).all())
+    return Shrinkage(float(shares[0]), None if equal else factors, bool(problem.coordinates.standardize))
 
 
 def largest_alpha(q: Quadratic, shrinkage: Shrinkage) -> float:
