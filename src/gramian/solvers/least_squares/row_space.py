@@ -327,9 +327,9 @@ def minimum_norm(rows: Rows, *, intercept: bool) -> Solution:
         intercept=mean[d:] - mean[:d] @ coef if intercept else np.zeros(t),
         value=float((residual / w.sum()).sum()),
         sums=SquaredLossSums(
-            residual, total, float(w.sum()), float(rank + intercept), None, np.zeros(d, np.int64), mean
+            residual, total, float(w.sum()), float(rank + intercept), x=np.zeros(d, dtype=np.int64), mean=mean
         ),
-        certificate=gradient.certified(certificate, coef, mean if intercept else None),
+        certificate=certified(certificate, coef),
         solver=SolverInfo(
             "SVD", "fewer rows than columns: the shortest solution, from the singular vectors of the rows"
         ),
