@@ -98,7 +98,7 @@ def smooth(problem):
     if basis and problem.m == 1:
         return (
             ("NewtonCG",),
-            f"{problem.d} landmarks: the Hessian of some rows preconditions products with that of all",
+            f"{problem.d} landmarks: a Hessian of a sample of the rows preconditions products with that of all",
         )
     return (
         ("NewtonCG",),
