@@ -1,9 +1,8 @@
 """Support vector machines with a kernel: their dual problems on shared rows of the kernel matrix."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -123,19 +122,24 @@ def _few_features(kernel: Any, points: Any) -> bool:
         return False
 
 
-def path_scores(
-    index: MemoryRows,
-    cv: Any,
-    rule: str,
-    grid: Any,
-    scale: float,
-    path_losses: Callable[[Floats, Ints, Floats], Floats],
-) -> Scores:
-    """Scores of alphas of size `scale`, every training part fitted along them.
+class PathProblem(Protocol):
+    """A dual problem whose training parts are fitted along alphas."""
 
-    `path_losses` are those of one split, from the weights of its training part, its test rows, and the alphas.
-    """
-    fixed = not isinstance(grid, int)
+    @property
+    def index(self) -> MemoryRows:
+        """Rows of nothing but their weights, for splits."""
+
+    @property
+    def scale(self) -> float:
+        """The size of alphas."""
+
+    def path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+        """Validation losses of one split, from the weights of its training part and its test rows."""
+
+
+def path_scores(problem: PathProblem, cv: Any, rule: str, grid: Any) -> Scores:
+    """Scores of alphas, every training part fitted along them."""
+    fixed, scale, index = not isinstance(grid, int), problem.scale, problem.index
     grid = grid if fixed else np.geomspace(scale, 1e-5 * scale, grid)
     splits, weights = splits_of(cv, index), fold_weights(plan(cv, index), index)
 
@@ -144,7 +148,7 @@ def path_scores(
         for s, (_, test) in enumerate(splits):
             weight = index.collect().weights.copy()
             weight[test] = 0.0
-            table[:, s] = path_losses(weight, test, alphas)
+            table[:, s] = problem.path_losses(weight, test, alphas)
         return table, weights
 
     return select(Limited(losses), grid, rule=rule, fixed=True, limits=(1e-12 * scale, 1e6 * scale))
@@ -195,13 +199,13 @@ class KernelSVMProblem:
         sign = np.where(side == 0, 1.0, side)
         return train(self.rows, sign, np.where(side == 0, 0.0, weight), alpha, self.intercept, tol or self.tol, start)
 
-    def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
-        """Validation losses of alphas: the mean hinge loss of the binary problems."""
-        scale = float(self.kernel.diag(self.points).mean()) or 1.0
-        grid = min(grid, GRID) if isinstance(grid, int) else grid
-        return path_scores(self.index, cv, rule, grid, scale, self._path_losses)
+    @property
+    def scale(self) -> float:
+        """The mean of k(x, x)."""
+        return float(self.kernel.diag(self.points).mean()) or 1.0
 
-    def _path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+    def path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+        """The mean hinge loss of the binary problems on one split."""
         losses = np.zeros(len(alphas))
         for word in self.words:
             start, side = None, word[self.codes[test]]

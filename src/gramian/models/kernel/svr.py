@@ -25,7 +25,6 @@ from gramian.models.kernel.data import read_kernel_data
 from gramian.models.kernel.svm import path_scores, warm_start, warn_unfinished
 from gramian.objective.design import columns_of
 from gramian.rows import MemoryRows, single_threaded_blas
-from gramian.selection.cv.scores import Scores
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.gaps import kernel_rounding, relative_gap
 from gramian.solvers.kernel.kernel_rows import FEW, KernelRows
@@ -103,13 +102,18 @@ class SVRProblem:
         rounding = kernel_rounding(rows.kernel.diag(rows.points), by_row(dual, solution.beta, rows.n), C)
         return solution, value, gap + rounding / max(value / (2.0 * alpha), 1e-9 * unit * float(C.sum()), 1e-300)
 
-    def choose_alpha(self, cv: Any, rule: str, grid: Any) -> Scores:
-        """Validation losses of alphas: the mean error beyond epsilon."""
-        scale = (float(self.rows.kernel.diag(self.points).mean()) or 1.0) / self.unit
-        index = MemoryRows(np.zeros((len(self.y), 1)), None, self.weight)
-        return path_scores(index, cv, rule, grid, scale, self._path_losses)
+    @property
+    def index(self) -> MemoryRows:
+        """Rows of nothing but their weights, for splits."""
+        return MemoryRows(np.zeros((len(self.y), 1)), None, self.weight)
 
-    def _path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+    @property
+    def scale(self) -> float:
+        """The mean of k(x, x) over the size of the targets."""
+        return (float(self.rows.kernel.diag(self.points).mean()) or 1.0) / self.unit
+
+    def path_losses(self, weight: Floats, test: Ints, alphas: Floats) -> Floats:
+        """The mean error beyond epsilon on one split."""
         losses, start = np.empty(len(alphas)), None
         rows = self.rows_of(weight) if self.standardize else self.rows
         total = max(float(self.weight[test].sum()), 1e-300)
@@ -217,7 +221,7 @@ class SVR(KernelEstimator, Charted, RegressorMixin, BaseEstimator):
             raise ValueError("y contains NaN or infinity; every target must be a number.")
         problem = SVRProblem(data.kernel, points, y, target.weights, epsilon, bool(self.fit_intercept), standardize)
         if alpha is None:
-            self.scores_ = problem.choose_alpha(self.cv, self.rule, grid)
+            self.scores_ = path_scores(problem, self.cv, self.rule, grid)
             alpha = float(self.scores_.alphas[self.scores_.chosen])
         solution, value, gap = problem.train(problem.rows, problem.weight, alpha, tol)
         self.alpha_, self.intercept_, self.n_iter_ = alpha, float(solution.offset), max(solution.rounds, 1)

@@ -118,7 +118,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
     @single_threaded_blas()
     @timed
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Any:
-        """Fit to (X, y) or `Rows` with a target."""
+        """Fit to (X, y) or `Rows` with a target; with a kernel also to strings, graphs, … that the kernel compares."""
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, *, comparison: bool = False) -> Any:

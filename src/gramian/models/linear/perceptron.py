@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.forgetting import forget_fit
-from gramian._core.fitted.time_limit import timed
 from gramian._core.random import seed_from
 from gramian._core.summary import Summary
 from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
@@ -19,7 +18,7 @@ from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Perceptron as PerceptronLoss
 from gramian.objective.penalties import Zero
 from gramian.objective.problem import Problem
-from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.rows import MemoryRows, Rows
 from gramian.solvers.first_order.perceptron import PerceptronAlgorithm, largest_norm
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem
@@ -105,17 +104,10 @@ class Perceptron(LinearClassifier):
         validation.flag("average", self.average)
         return PerceptronLoss(), Zero()
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Perceptron":
-        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
-        if self._solves_dual():
-            self._fit_kernel(X, y, sample_weight)
-        else:
-            super().fit(X, y, sample_weight=sample_weight)
-        return self
-
-    @single_threaded_blas()
-    @timed
-    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, comparison: bool = False) -> "Perceptron":
+        if not self._solves_dual():
+            super()._fit(X, y, sample_weight, comparison=comparison)
+            return self
         from gramian.models.kernel.perceptron import KernelPerceptronProblem
 
         forget_fit(self)
@@ -152,6 +144,7 @@ class Perceptron(LinearClassifier):
         self.alpha_, self.separated_, self._covariances = 0.0, False, [None]
         self._decide = ClassDecisions(self.multiclass_, k, code, self._loss, solution.norms)
         self._calibration = problem.calibration(solution.f, self._decide)
+        return self
 
     def _seed(self) -> int:
         return seed_from(self.random_state)

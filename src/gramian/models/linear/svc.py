@@ -8,7 +8,6 @@ import numpy as np
 from gramian._core import deadline, validation
 from gramian._core.estimator import estimator
 from gramian._core.fitted.forgetting import forget_fit
-from gramian._core.fitted.time_limit import timed
 from gramian._core.summary import Summary
 from gramian._core.types import Floats, Ints
 from gramian.models.base.composed import penalty_of
@@ -18,9 +17,8 @@ from gramian.models.linear.classifier import PenalisedClassifier
 from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge
 from gramian.objective.problem import Problem
-from gramian.rows import MemoryRows, Rows, single_threaded_blas
+from gramian.rows import MemoryRows, Rows
 from gramian.selection.cv.regularization import strongest
-from gramian.selection.cv.scores import Scores
 from gramian.solvers.base import MAX_DENSE_HESSIAN_COLUMNS
 from gramian.solvers.nonsmooth.interior_point import InteriorPoint
 from gramian.solvers.row_products import RowProducts
@@ -83,22 +81,18 @@ class SVC(PenalisedClassifier):
     dual_coef_: Floats = field(init=False)
     dual_solution_: "KernelSVMSolution" = field(init=False)
 
-    @single_threaded_blas()
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "SVC":
-        """Fit to (X, y) or `Rows`; with a kernel also to strings, graphs, … that the kernel compares."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, comparison: bool = False) -> "SVC":
         if not self._solves_dual():
-            super().fit(X, y, sample_weight=sample_weight)
+            super()._fit(X, y, sample_weight, comparison=comparison)
             return self
-        return self._fit_kernel(X, y, sample_weight)
-
-    def _comparison_scores(self, X: Any, y: Any, sample_weight: Any) -> Scores:
-        if not self._solves_dual():
-            return super()._comparison_scores(X, y, sample_weight)
-        return self._fit_kernel(X, y, sample_weight).scores_
-
-    @timed
-    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
-        from gramian.models.kernel.svm import LEAST_TOL, KernelSVMProblem, KernelSVMSolution, warn_unfinished
+        from gramian.models.kernel.svm import (
+            GRID,
+            LEAST_TOL,
+            KernelSVMProblem,
+            KernelSVMSolution,
+            path_scores,
+            warn_unfinished,
+        )
 
         forget_fit(self)
         alpha, grid = validation.alpha(self.alpha), validation.alphas(self.alphas)
@@ -125,7 +119,9 @@ class SVC(PenalisedClassifier):
             data.kernel, data.points, codes, block.weights, self.code_.T, bool(self.fit_intercept), tol
         )
         if alpha is None:
-            self.scores_ = problem.choose_alpha(self.cv, self.rule, grid)
+            self.scores_ = path_scores(problem, self.cv, self.rule, min(grid, GRID) if isinstance(grid, int) else grid)
+            if comparison:
+                return self
             alpha = float(self.scores_.alphas[self.scores_.chosen])
         machines = problem.solve(alpha)
         norms = np.array([machine.norm for machine in machines])
