@@ -114,7 +114,7 @@ def kernel_features(
     """Read a fit with a kernel as features of landmark points: of all rows, up to 2000, unless `rank` is given."""
     if not isinstance(penalty_of(penalty), L2):
         raise ValueError(
-            f"With kernel= the penalty is the norm of the function: penalty must be 'l2', not {penalty_of(penalty)!r}."
+            f"With kernel= the penalty is the norm of the function: penalty must be 'l2', not {penalty!r}."
         )
     data = read_kernel_data(model, X, y, sample_weight)
     points, target, n = data.points, data.target, len(data.points)
