@@ -137,7 +137,7 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         self._costs()
         k = len(self.classes_)
         self.multiclass_, self._loss = reduction(wanted, loss, k)
-        problem_factories = self._readings(rows, penalty, alpha or 0.0, intercept, k, kind)
+        problem_factories = self._problem_factories(rows, penalty, alpha or 0.0, intercept, k, kind)
         problems = [reading(rows) for reading in problem_factories]
         starts: list[Floats | None] = [None] * len(problems)
         if alpha is None and has_strength(problems[0]):
@@ -171,7 +171,9 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         options = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol, "callbacks": callbacks}
         return fit_problem(problem, **(options | more))
 
-    def _readings(self, rows: Rows, penalty: Any, alpha: float, intercept: bool, k: int, kind: str) -> list[Any]:
+    def _problem_factories(
+        self, rows: Rows, penalty: Any, alpha: float, intercept: bool, k: int, kind: str
+    ) -> list[Any]:
         """From rows with class numbers to the problem of all classes, or to those of the binary decisions."""
         loss = self._loss
         options: dict[str, Any] = {"intercept": intercept, "standardize": self._standardizes()}

@@ -25,7 +25,6 @@ from gramian.models.base.linear_model import Interval, LinearModel
 from gramian.models.linear.most_probable import Answer, Descent, Road, Squares, most_probable
 from gramian.objective import likelihoods, priors
 from gramian.objective.likelihoods import Likelihood, Scaled
-from gramian.objective.losses.regression import Squared
 from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
@@ -162,7 +161,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         return Descent(problem, self.solver, self.max_iter, self.tol)
 
     def _numbers(self, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> tuple[list[Road], bool]:
-        direct = isinstance(self._loss, Squared) and isinstance(self.solver, str) and self.solver == "auto"
+        direct = self._loss.is_squared and isinstance(self.solver, str) and self.solver == "auto"
         data, penalty = self._source(X, y, weight, sums=direct), prior.penalty()
         if isinstance(data, Triangle):
             raise ValueError("MAP fits from rows or Moments, not from a Triangle: give gm.moments.")
@@ -212,7 +211,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         scales = np.array([known.width for _, known in found if isinstance(known, Scaled)])
         if scales.size:
             self.scale_ = float(scales[0]) if one else scales
-            if isinstance(self._loss, Squared):
+            if self._loss.is_squared:
                 self.noise_variance_ = self.scale_**2
         self._weight = methods[0].weight
         self.log_likelihood_ = -sum(

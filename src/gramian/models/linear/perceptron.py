@@ -149,9 +149,9 @@ class Perceptron(LinearClassifier):
     def _seed(self) -> int:
         return seed_from(self.random_state)
 
-    def _readings(self, *given: Any) -> list[Any]:
+    def _problem_factories(self, *given: Any) -> list[Any]:
         """Features of a kernel are left as they are: each correction then is one of a row's dual variable."""
-        problem_factories = super()._readings(*given)
+        problem_factories = super()._problem_factories(*given)
         return (
             problem_factories
             if self.kernel is None
