@@ -36,7 +36,7 @@ def percentage(share: float) -> str:
     >>> percentage(0.0123), percentage(2e-12)
     ('1.2 %', '0 %')
     """
-    return f"{100.0 * without_round_off(share, 1e-3):.2g} %"
+    return f"{100.0 * without_round_off(share, 1e-2):.2g} %"
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:

@@ -56,6 +56,11 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def switch(name: str, value: object) -> bool:
+    """True or False, for which scikit-learn's transformers take integers too."""
+    return flag(name, bool(value) if isinstance(value, int) else value)
+
+
 def array(name: str, value: object, wanted: str) -> Floats:
     """An array of numbers, or an error that says what is wanted."""
     try:

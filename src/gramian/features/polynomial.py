@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.types import Array, Floats, Ints, Matrix, Table, Tags, Values
 from gramian._core.validation import is_integer
@@ -70,9 +71,8 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Table, y: Values | None = None) -> Self:
         """Count the columns; nothing else is learned."""
         low, high = self._degrees()
-        for name in ("interaction_only", "include_bias"):
-            if not isinstance(getattr(self, name), bool | int | np.bool_):
-                raise TypeError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
+        validation.switch("interaction_only", self.interaction_only)
+        validation.switch("include_bias", self.include_bias)
         rows = read(self, X, fitting=True)
         refuse_nonfinite(rows)
         d = rows.d

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core import validation
 from gramian._core.estimator import estimator
 from gramian._core.types import Array, Bools, Floats, Matrix, Table, Tags, Values, Weights
 from gramian.features.base import SavedMoments, checked, fill, is_moments, kept_dtype, read, refuse_other_columns
@@ -69,9 +70,8 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if sample_weight is not None:
                 raise ValueError("These moments hold their weights; give sample_weight to gm.moments itself.")
             return self._fit_moments(X)
-        for name in ("with_mean", "with_std"):
-            if not isinstance(getattr(self, name), bool | int | np.bool_):
-                raise TypeError(f"{name} is {getattr(self, name)!r}; it must be True or False.")
+        validation.switch("with_mean", self.with_mean)
+        validation.switch("with_std", self.with_std)
         rows = read(self, X, fitting=True, sample_weight=sample_weight)
         self._refuse_sparse(rows)
         total = rows.sum(lambda block: means_and_deviations(checked(block, rows)))

@@ -99,8 +99,8 @@ class KernelFit:
                 'kernel use criterion="prediction_strength", "silhouette", "stability", "gap", "elbow" or "penalty".'
             )
         validation.choice("init", model.init if isinstance(model.init, str) else repr(model.init), INITS)
-        for name in ("n_init", "max_iter"):
-            validation.whole(name, getattr(model, name), low=1)
+        validation.whole("n_init", model.n_init, low=1)
+        validation.whole("max_iter", model.max_iter, low=1)
         tol = validation.number("tol", model.tol, low=0.0)
         if isinstance(X, Rows):
             block = X.collect()
