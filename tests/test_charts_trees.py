@@ -68,7 +68,7 @@ def test_title_and_omitted_merges_of_a_large_tree():
 
 def test_colours_are_of_clusters():
     model = gm.Divisive(5).fit(X)
-    below = clusters_below(model.merges_, model._nodes)
+    below = clusters_below(model.merges_, model.nodes_)
     assert (below[:300] == model.labels_).all()
     assert (below[300:] == -1).sum() == 4
     assert "bisecting k-means" in head(model.chart())[1]

@@ -56,7 +56,7 @@ def draw(model: Estimator, theme: Theme) -> Chart:
     if m == 1:
         raise ValueError(f"The tree of this {type(model).__name__} is one leaf: there are no merges to draw.")
     top = TreeTop.of(merges, max(MAX_LEAVES, min(k, 2 * MAX_LEAVES)))
-    cluster = clusters_below(merges, np.asarray(model._nodes))
+    cluster = clusters_below(merges, np.asarray(model.nodes_))
     high = float(merges[-1, 2]) or 1.0
     x = alt.X("x:Q", scale=alt.Scale(domain=[-0.6, len(top.ends) - 0.4], nice=False), axis=None)
     y = alt.Y(
@@ -65,7 +65,7 @@ def draw(model: Estimator, theme: Theme) -> Chart:
         axis=linear_axis("merge height", 0.0, high, tickCount=6, minExtent=LEFT),
     )
     layers = [_ends(top, m, cluster, theme, x), *_elbows(top, m, cluster, theme, x, y), *_cut(model, y, theme)]
-    leaf = np.asarray(model._leaf)
+    leaf = np.asarray(model.leaves_)
     texts, single = _texts(top, m, leaf[leaf >= 0], np.flatnonzero(leaf >= 0))
     layers += _leaf_labels(top, texts, theme, x)
     n_omitted = top.first

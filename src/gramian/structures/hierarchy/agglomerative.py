@@ -70,6 +70,8 @@ class Agglomerative(ClusterTree):
         Growing.
     labels_, n_clusters_, cut_height_
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
+    leaves_ : array (n,); nodes_ : array (k,)
+        Of every row its leaf of the tree, −1 where its weight is zero; of every cluster its node.
     centers_ : array (k, d), structures_ : list of k points
         Means; without a kernel.
     objective_ : float
@@ -113,12 +115,12 @@ class Agglomerative(ClusterTree):
         forget_fit(self)
         points, weight, rows = self._read(X, sample_weight)
         self._known, self._leaf_weight = KnownRows.of(rows), weight
-        self._leaf = np.arange(len(points))
+        self.leaves_ = np.arange(len(points))
         self._weight = None
         self._left_out = None
         if weight is not None:
             used = weight > 0
-            self._leaf = np.where(used, np.cumsum(used) - 1, -1)
+            self.leaves_ = np.where(used, np.cumsum(used) - 1, -1)
             self._weight = weight[used]
             self._left_out = points[np.flatnonzero(~used)]
             points = points[np.flatnonzero(used)]
@@ -128,8 +130,8 @@ class Agglomerative(ClusterTree):
         if self.kernel is None:
             self.representation_ = Columns.of(self)
         else:
-            self.representation_ = KernelMatrix(self.kernel_, points, np.flatnonzero(self._leaf >= 0))
-        group = self._known.group[self._leaf >= 0]
+            self.representation_ = KernelMatrix(self.kernel_, points, np.flatnonzero(self.leaves_ >= 0))
+        group = self._known.group[self.leaves_ >= 0]
         self.merges_ = linkage_tree(points, self.linkage, self._weight, self._space, group)
         self.heights_ = self.merges_[:, 2]
         if auto:
@@ -184,7 +186,7 @@ class Agglomerative(ClusterTree):
         n, k = len(self._points), self.n_clusters_
         made = self.heights_[: n - k]
         dense = self._space.kernel is None and not self._points.is_sparse
-        labels = self.labels_[self._leaf >= 0]
+        labels = self.labels_[self.leaves_ >= 0]
         if self._space.kernel is None:
             self.centers_ = means_of(self._points.X, labels, self._weight, k)
             self.structures_ = [Point().moved_to(center) for center in self.centers_]
@@ -248,7 +250,7 @@ class Agglomerative(ClusterTree):
         points, equal_row = self._new_points(X)
         labels = self.labels_[equal_row]
         if (new := np.flatnonzero(equal_row < 0)).size:
-            labels[new] = self._assigned(points[new], self.labels_[self._leaf >= 0])
+            labels[new] = self._assigned(points[new], self.labels_[self.leaves_ >= 0])
         return labels
 
     def score_samples(self, X: Table) -> Floats:
@@ -260,16 +262,16 @@ class Agglomerative(ClusterTree):
 
     def _fit_scores(self) -> tuple[Floats, Floats | None]:
         first_equal = self._known.first[self._known.group]
-        scores = self._scores_of(self._points, first_equal[self._leaf >= 0])
+        scores = self._scores_of(self._points, first_equal[self.leaves_ >= 0])
         if self._weight is None or self._left_out is None:
             return scores, None
-        return self._join_scores(scores, self._scores_of(self._left_out, first_equal[self._leaf < 0]))
+        return self._join_scores(scores, self._scores_of(self._left_out, first_equal[self.leaves_ < 0]))
 
     def _scores_of(self, points: Points, equal_row: Ints) -> Floats:
         """Of points that are equal to the rows of the fit at `place`, or to none (−1); these without themselves."""
         size = max(DISTANCES_PER_TASK // len(self._points), 1)
         weight = np.where(equal_row < 0, 0.0, self._known.weight(self._leaf_weight)[equal_row])
-        leaves = self._by_group(self._leaf[self._leaf >= 0])
+        leaves = self._by_group(self.leaves_[self.leaves_ >= 0])
         own_leaf = np.where((weight > 0) & (weight <= 1), leaves[self._known.group[equal_row]], -1)
 
         def part(start: int) -> Floats:
@@ -323,7 +325,7 @@ class Agglomerative(ClusterTree):
     def _by_group(self, of_leaves: Ints) -> Ints:
         """Values of the leaves by groups of equal rows; −1 for groups without a leaf."""
         by_group = np.full(len(self._known.first), -1)
-        by_group[self._known.group[self._leaf >= 0]] = of_leaves
+        by_group[self._known.group[self.leaves_ >= 0]] = of_leaves
         return by_group
 
     def _assigned(self, points: Points, labels: Ints) -> Ints:

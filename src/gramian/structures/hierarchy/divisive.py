@@ -62,6 +62,8 @@ class Divisive(ClusterTree):
         of Ward's method.
     labels_, n_clusters_, cut_height_
         Clusters are numbered from the heaviest; of equal ones that with the least sum of a row comes first.
+    leaves_ : array (n,); nodes_ : array (k,)
+        Of every row its leaf of the tree, −1 where its weight is zero; of every cluster its node.
     centers_ : array (k, d)
     structures_ : list of k points
     objective_ : float
@@ -109,9 +111,9 @@ class Divisive(ClusterTree):
         total = weights_or_ones(self._weight, n)
         self._shift = np.average(scaled, axis=0, weights=total)
         self._grow(scaled - self._shift, total, max(MAX_LEAVES, k or 0) if max_leaves is None else max_leaves)
-        self._leaf = np.full(len(rows), -1)
-        self._leaf[used] = self._leaf_of
-        self._left_out = rows[self._leaf < 0]
+        self.leaves_ = np.full(len(rows), -1)
+        self.leaves_[used] = self._leaf_of
+        self._left_out = rows[self.leaves_ < 0]
         self._rows = rows if n == len(rows) else rows[used]
         m = len(self.merges_) + 1
         if auto:
@@ -183,7 +185,7 @@ class Divisive(ClusterTree):
         return np.ldexp(squares, 2 * self._exponent)
 
     def _describe(self, X: Floats, weight: Floats) -> None:
-        labels = self.labels_[self._leaf >= 0]
+        labels = self.labels_[self.leaves_ >= 0]
         scaled = np.ldexp(X, -self._exponent)
         centers = means_of(scaled, labels, weight, self.n_clusters_)
         self.centers_ = np.ldexp(centers, self._exponent)
@@ -210,7 +212,7 @@ class Divisive(ClusterTree):
     def predict(self, X: Table) -> Ints:
         """The cluster (n,) that each row comes to, going down the tree by its planes; rows of the fit keep theirs."""
         check_is_fitted(self)
-        return self._assigned(_dense(new_rows(self, X)), self._nodes)
+        return self._assigned(_dense(new_rows(self, X)), self.nodes_)
 
     def score_samples(self, X: Table) -> Floats:
         """−1 times the squared distance of each row from the centre of its cluster."""
@@ -224,7 +226,7 @@ class Divisive(ClusterTree):
         if not len(X):
             return np.zeros(0)
         deviation = (
-            np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self._nodes)]
+            np.ldexp(X, -self._exponent) - np.ldexp(self.centers_, -self._exponent)[self._assigned(X, self.nodes_)]
         )
         return -np.asarray(self._original_units((deviation**2).sum(axis=1)))
 

@@ -32,9 +32,9 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     solver_: SolverInfo
     n_features_in_: int
 
-    _leaf: Ints  # of every row, −1 where its weight is zero
+    leaves_: Ints  # of every row, −1 where its weight is zero
     _weight: Floats | None  # of the rows that count
-    _nodes: Ints  # the node of the tree that each cluster is
+    nodes_: Ints  # the node of the tree that each cluster is
 
     def _cut_parameters(self) -> tuple[int | None, float | None, bool]:
         """The parameters n_clusters and height, and whether the number is to be chosen."""
@@ -76,12 +76,12 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         """Labels of all rows, and the node of each cluster."""
         from gramian.structures.hierarchy.nn_chain_small import loop
 
-        counted = self._leaf >= 0
-        node = loop("after", len(self._leaf))(self.merges_, len(self.merges_) + 1 - k)[self._leaf[counted]]
+        counted = self.leaves_ >= 0
+        node = loop("after", len(self.leaves_))(self.merges_, len(self.merges_) + 1 - k)[self.leaves_[counted]]
         labels, nodes = numbered(node, self._weight, self._counted_rows())
         if counted.all():
             return labels, nodes
-        all_labels = np.empty(len(self._leaf), dtype=np.int64)
+        all_labels = np.empty(len(self.leaves_), dtype=np.int64)
         all_labels[counted] = labels
         all_labels[~counted] = self._nearest(np.flatnonzero(~counted), labels, nodes)
         return all_labels, nodes
@@ -89,9 +89,9 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
     def was_fitted_to(self, X: Floats) -> bool:
         """Whether X are the rows of the fit, which may be nearer to another cluster than to their own."""
         rows = self._numeric_rows()
-        if rows is None or len(X) != len(self._leaf):
+        if rows is None or len(X) != len(self.leaves_):
             return False
-        return np.array_equal(X[self._leaf >= 0], rows.toarray() if sp.issparse(rows) else rows)
+        return np.array_equal(X[self.leaves_ >= 0], rows.toarray() if sp.issparse(rows) else rows)
 
     def _counted_rows(self) -> Any:
         """The rows of positive weight, where distances are between them; else None."""
@@ -112,13 +112,13 @@ class ClusterTree(Charted, Outlying, ClusterMixin, BaseEstimator):
         low = float(self.heights_[m - k - 1]) if k < m else 0.0
         high = float(self.heights_[m - k]) if k > 1 else low
         self.cut_height_ = 0.5 * low + 0.5 * high
-        self.labels_, self._nodes = self._labels(k)
+        self.labels_, self.nodes_ = self._labels(k)
 
     def _join_scores(self, counted: Floats, others: Floats) -> tuple[Floats, Floats | None]:
         """Scores and weights of all rows, from those of the rows of positive weight and of the others."""
         if self._weight is None:
             return counted, None
-        used = self._leaf >= 0
+        used = self.leaves_ >= 0
         scores, weight = np.empty(len(used)), np.zeros(len(used))
         scores[used], scores[~used], weight[used] = counted, others, self._weight
         return scores, weight
