@@ -22,7 +22,7 @@ from gramian.models.base.composed import Composed
 from gramian.models.base.distribution import Categorical
 from gramian.models.base.errors import coefficient_errors, refuse_perfect
 from gramian.models.base.linear_model import Interval, LinearModel
-from gramian.models.linear.most_probable import Answer, Descent, Road, Squares, most_probable
+from gramian.models.linear.most_probable import Descent, Method, Mode, Squares, most_probable
 from gramian.objective import likelihoods, priors
 from gramian.objective.likelihoods import Likelihood, Scaled
 from gramian.objective.priors import Prior
@@ -138,7 +138,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         forget_fit(self)
         self._read, self._loss, one = (likelihood, prior), likelihood.loss(), True
         if self._classifies():
-            methods: list[Road] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
+            methods: list[Method] = [self._classes(likelihood, prior, X, y, sample_weight, intercept)]
         else:
             methods, one = self._numbers(prior, X, y, sample_weight, intercept)
         found = [most_probable(method, likelihood, prior, max_iter, tol) for method in methods]
@@ -160,7 +160,7 @@ class MAP(Composed, LinearModel, ClassifyingModel):
         problem = Problem(rows, self._loss, prior.penalty(), 0.0, intercept=intercept, outputs=outputs)
         return Descent(problem, self.solver, self.max_iter, self.tol)
 
-    def _numbers(self, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> tuple[list[Road], bool]:
+    def _numbers(self, prior: Prior, X: Any, y: Any, weight: Any, intercept: bool) -> tuple[list[Method], bool]:
         direct = self._loss.is_squared and isinstance(self.solver, str) and self.solver == "auto"
         data, penalty = self._source(X, y, weight, sums=direct), prior.penalty()
         if isinstance(data, Triangle):
@@ -192,21 +192,23 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             "solver='auto'. Fit from the data, or from gm.scan of them."
         )
 
-    def _keep(self, methods: list[Road], found: list[tuple[Answer, Likelihood]], prior: Prior, one: bool) -> None:
-        answers = [answer for answer, _ in found]
+    def _keep(self, methods: list[Method], found: list[tuple[Mode, Likelihood]], prior: Prior, one: bool) -> None:
+        modes = [mode for mode, _ in found]
+        solutions = [mode.solution for mode in modes]
         if self._classifies():
-            self.coef_ = np.ascontiguousarray(answers[0].coef.T)
-            self.intercept_ = np.asarray(answers[0].intercept)
+            self.coef_ = np.ascontiguousarray(solutions[0].coef.T)
+            self.intercept_ = np.asarray(solutions[0].intercept)
         else:
-            coefs, intercepts = [a.coef[:, 0] for a in answers], [a.intercept[0] for a in answers]
+            coefs, intercepts = [a.coef[:, 0] for a in solutions], [a.intercept[0] for a in solutions]
             self._set_coefficients(np.column_stack(coefs), np.array(intercepts), one)
-        worst = max(answers, key=lambda answer: weakness(answer.certificate))
-        self.certificate_, self.solver_ = worst.certificate, worst.solver
-        direct = worst.source is not None and worst.source.sums is not None
-        if direct and not worst.source.certificate.holds:
-            self.certificate_ = confirmed(worst.certificate, worst.coef, worst.intercept)
-        self.n_iter_ = max(max(a.iterations for a in answers), 1)
-        alphas = np.array([a.alpha for a in answers])
+        worst = max(modes, key=lambda mode: weakness(mode.certificate))
+        own = worst.solution
+        self.certificate_, self.solver_ = worst.certificate, own.solver
+        closed_form = own.sums is not None and own.sums.df is not None
+        if closed_form and not own.certificate.holds:
+            self.certificate_ = confirmed(worst.certificate, own.coef, own.intercept)
+        self.n_iter_ = max(max(a.iterations for a in solutions), 1)
+        alphas = np.array([a.alpha for a in modes])
         self.alpha_ = float(alphas[0]) if one else alphas
         scales = np.array([known.width for _, known in found if isinstance(known, Scaled)])
         if scales.size:
@@ -218,8 +220,8 @@ class MAP(Composed, LinearModel, ClassifyingModel):
             method.weight * a.loss / known.unit + method.rest(known)
             for method, (a, known) in zip(methods, found, strict=True)
         )
-        self.log_posterior_ = self.log_likelihood_ + float(sum(prior.log_density(a.coef).sum() for a in answers))
-        self._perfect = next((a.perfect for a in answers if a.perfect), "")
+        self.log_posterior_ = self.log_likelihood_ + float(sum(prior.log_density(a.coef).sum() for a in solutions))
+        self._perfect = next((a.perfect for a in solutions if a.perfect), "")
         self._posteriors = [method.posterior(a, known) for method, (a, known) in zip(methods, found, strict=True)]
 
     # what it predicts

@@ -16,7 +16,7 @@ from gramian.objective.penalties import L1, L2, Penalty
 from gramian.objective.priors import Prior
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, Rows
-from gramian.solvers.certificate import Certificate, SolverInfo
+from gramian.solvers.certificate import Certificate
 from gramian.solvers.direct import SMALL_GRAM
 from gramian.solvers.least_squares.closed_form import TOLERANCE, solve
 from gramian.solvers.least_squares.direct import ClosedForm
@@ -36,19 +36,16 @@ EXACT_OF_SUMS = 1e-7  # what cross-products can tell of that
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """Coefficients (d, m) and intercepts (m,) at one strength of the prior, and the mean loss there."""
+class Mode:
+    """The mode of the posterior at one strength of the prior, and the mean loss there.
 
-    coef: Floats
-    intercept: Floats
+    `certificate` is that of the solution, at the tolerance of the fit.
+    """
+
+    solution: Solution
     loss: float
-    certificate: Certificate
-    solver: SolverInfo
-    iterations: int
     alpha: float
-    scale: float | None = None
-    source: Any = None
-    perfect: str = ""  # why the scale of the noise cannot be estimated
+    certificate: Certificate
 
 
 class Squares:
@@ -66,7 +63,7 @@ class Squares:
         self.data, self.given, self.intercept, self.max_iter, self.tol = data, moments, intercept, max_iter, tol
         parts = penalty.parts(1)
         assert parts is not None
-        self.rough = not parts.smooth
+        self.nonsmooth = not parts.smooth
         self.wide = isinstance(data, Rows) and data.n < data.d
         self.exact = EXACT if isinstance(data, Rows) else EXACT_OF_SUMS
 
@@ -97,16 +94,16 @@ class Squares:
         """Mean loss without coefficients."""
         return float(self.free.squares.total[0]) / self.weight
 
-    def at(self, alpha: float, *, last: bool = False) -> Answer:
-        if self.rough and alpha > 0:
+    def at(self, alpha: float, *, last: bool = False) -> Mode:
+        if self.nonsmooth and alpha > 0:
             return self._lasso(alpha)
-        found = self.free if alpha == 0 else self._ridge(alpha)
-        c = found.certificate
+        solution = self.free if alpha == 0 else self._ridge(alpha)
+        c = solution.certificate
         tolerance = self.tol * c.tolerance / TOLERANCE
         carried = c.holds or c.value > c.tolerance
         certificate = replace(c, tolerance=tolerance, holds=carried and c.value <= tolerance)
-        loss = float(found.squares.residual[0]) / found.squares.weight
-        return Answer(found.coef, found.intercept, loss, certificate, found.solver, 1, alpha, source=found)
+        loss = float(solution.squares.residual[0]) / solution.squares.weight
+        return Mode(solution, loss, alpha, certificate)
 
     def _ridge(self, alpha: float) -> Solution:
         if not self.wide:
@@ -114,35 +111,35 @@ class Squares:
         problem = Problem(self.data, Squared(), L2(), alpha, intercept=self.intercept)
         return ClosedForm().solve(problem, max_iter=self.max_iter, tol=self.tol)
 
-    def _lasso(self, alpha: float) -> Answer:
+    def _lasso(self, alpha: float) -> Mode:
         rows = isinstance(self.data, Rows) and self.data.d > max(self.data.n, SMALL_GRAM)
         problem = Problem(self.data if rows else self.moments, Squared(), L1(), alpha, intercept=self.intercept)
         solver = WorkingSets() if rows else GramActiveSet()
-        found = solver.solve(problem, np.array([alpha]), max_iter=10 * self.max_iter, tol=self.tol)
-        coef, intercept = found.coef, found.intercept
+        solution = solver.solve(problem, np.array([alpha]), max_iter=10 * self.max_iter, tol=self.tol)
+        coef, intercept = solution.coef, solution.intercept
         if rows:
             assert isinstance(self.data, Rows)
             loss = self.data.sum(lambda block: _squares(block, coef, intercept)) / self.weight
         else:
             q = quadratic(self.moments, intercept=self.intercept)
             loss = float(np.ldexp(factor_of_quadratic(q).residual(coef)[0, 0], 2 * int(q.y[0]))) / self.weight
-        return Answer(coef, intercept, loss, found.certificate, found.solver, found.iterations, alpha)
+        return Mode(solution, loss, alpha, solution.certificate)
 
     def rest(self, likelihood: Likelihood) -> float:
         return self.weight * float(likelihood.rest(np.zeros(1))[0])
 
-    def posterior(self, answer: Answer, likelihood: Likelihood) -> Posterior | None:
+    def posterior(self, mode: Mode, likelihood: Likelihood) -> Posterior | None:
         """Exact, given the scale: σ² (XᵀX + λ)⁻¹ about the mean, σ² / n there."""
-        d, solution = len(answer.coef), answer.source
-        if solution is None or d > MOST:
+        d = len(mode.solution.coef)
+        if (self.nonsmooth and mode.alpha > 0) or d > MOST:
             return None
-        sums = solution.squares
-        if answer.alpha == 0 and sums.covariance_factor is not None:
+        sums = mode.solution.squares
+        if mode.alpha == 0 and sums.covariance_factor is not None:
             x, mean, F = sums.x, sums.mean, sums.covariance_factor
         else:
             q = quadratic(self.moments, intercept=self.intercept)
             x, mean = q.x, q.mean
-            F = inverse_root(q.G + np.diag(np.ldexp(np.full(d, answer.alpha * self.weight), -2 * x)))
+            F = inverse_root(q.G + np.diag(np.ldexp(np.full(d, mode.alpha * self.weight), -2 * x)))
         root = np.zeros((1, d + 1, F.shape[1] + 1))
         root[0, :d, :-1] = F
         root[0, d, -1] = 1.0 / np.sqrt(self.weight) if self.intercept else 0.0
@@ -173,7 +170,7 @@ class Descent:
         """Mean loss without coefficients, or a little more."""
         return self.problem.value(self.problem.zero())
 
-    def at(self, alpha: float, *, last: bool = False) -> Answer:
+    def at(self, alpha: float, *, last: bool = False) -> Mode:
         fit = fit_problem(self.problem.with_alpha(alpha), warn=last, **self.options)
         if fit.scale is not None and not 0.0 < fit.scale < np.inf:
             raise ValueError(
@@ -181,18 +178,7 @@ class Descent:
                 "the scale of the noise, as in likelihood=gm.likelihoods.StudentT(nu, scale)."
             )
         loss = self._alone(fit).value(fit.theta)
-        return Answer(
-            fit.coef,
-            fit.intercept,
-            loss,
-            fit.certificate,
-            fit.solver,
-            fit.iterations,
-            alpha,
-            fit.scale,
-            source=fit,
-            perfect=fit.perfect,
-        )
+        return Mode(fit, loss, alpha, fit.certificate)
 
     @staticmethod
     def _alone(fit: Solution) -> Problem:
@@ -208,30 +194,30 @@ class Descent:
 
         return self.problem.rows.sum(of_block)
 
-    def posterior(self, answer: Answer, likelihood: Likelihood) -> Posterior | None:
+    def posterior(self, mode: Mode, likelihood: Likelihood) -> Posterior | None:
         """The normal with the curvature of the posterior at its mode, given the scale."""
-        fit: Solution = answer.source
+        fit = mode.solution
         problem, m, p, d = fit.problem, fit.problem.m, fit.problem.p, fit.problem.d
         smooth = problem.parts is not None and problem.parts.smooth and not problem.loss.piecewise_linear
         if not smooth or fit.separated or m * p > MOST:
             return None
-        H = self._alone(fit).with_alpha(answer.alpha).at(fit.theta, hessian=True).hessian
+        H = self._alone(fit).with_alpha(mode.alpha).at(fit.theta, hessian=True).hessian
         F = inverse_root(H) * np.sqrt(likelihood.unit / self.weight)
         root = np.zeros((m, d + 1, F.shape[1]))
         root[:, :p] = F.reshape(m, p, -1)
         return Posterior(problem.center, problem.inverse, root)
 
 
-Road = Squares | Descent
+Method = Squares | Descent
 
 
 def most_probable(
-    method: Road, likelihood: Likelihood, prior: Prior, max_iter: int, tol: float
-) -> tuple[Answer, Likelihood]:
+    method: Method, likelihood: Likelihood, prior: Prior, max_iter: int, tol: float
+) -> tuple[Mode, Likelihood]:
     """The mode of the posterior over coefficients and scale, and the likelihood at its scale."""
     if not likelihood.free or joint_scale(likelihood.loss()):
-        answer = method.at(prior.alpha(likelihood.unit, method.weight), last=True)
-        return answer, likelihood if answer.scale is None else likelihood.at(answer.scale)
+        mode = method.at(prior.alpha(likelihood.unit, method.weight), last=True)
+        return mode, likelihood if mode.solution.scale is None else likelihood.at(mode.solution.scale)
     assert isinstance(likelihood, Scaled)
     low, high = likelihood.likeliest(method.at(0.0).loss), likelihood.likeliest(method.null)
     if high == 0 or low <= method.exact * high:
@@ -240,8 +226,8 @@ def most_probable(
         return method.at(0.0, last=True), likelihood.at(low)
     scale, off, fits = _settled_scale(method, likelihood, prior, (low, high), max_iter, tol)
     known = likelihood.at(scale)
-    answer = method.at(prior.alpha(known.unit, method.weight), last=True)
-    c = answer.certificate
+    mode = method.at(prior.alpha(known.unit, method.weight), last=True)
+    c = mode.certificate
     tolerance = max(c.tolerance, tol)
     certificate = replace(c, value=max(c.value, off), tolerance=tolerance, holds=c.holds and off <= tolerance)
     if off > tolerance and not deadline.ended():
@@ -250,25 +236,25 @@ def most_probable(
             "max_iter, or give the scale.",
             ConvergenceWarning,
         )
-    return replace(answer, certificate=certificate, iterations=answer.iterations + fits), known
+    solution = replace(mode.solution, iterations=mode.solution.iterations + fits)
+    return replace(mode, solution=solution, certificate=certificate), known
 
 
-def _exact(method: Road, known: Scaled, prior: Prior) -> tuple[Answer, Likelihood]:
-    answer = method.at(prior.alpha(known.unit, method.weight))
-    known = known.at(max(known.width, known.likeliest(answer.loss)))
+def _exact(method: Method, known: Scaled, prior: Prior) -> tuple[Mode, Likelihood]:
+    mode = method.at(prior.alpha(known.unit, method.weight))
+    known = known.at(max(known.width, known.likeliest(mode.loss)))
     sentence = (
         "Perfect fit: the likelihood is unbounded as the scale goes to 0, so no optimum exists; the scale was fixed at "
         f"{known.width:.3g}. Give the scale of the noise, as in likelihood=gm.likelihoods."
         f"{type(known).__name__}(scale=…)."
     )
     warn_user(sentence, ConvergenceWarning)
-    return replace(
-        answer, certificate=replace(answer.certificate, note=sentence, attained=False), perfect=sentence
-    ), known
+    certificate = replace(mode.certificate, note=sentence, attained=False)
+    return replace(mode, solution=replace(mode.solution, perfect=sentence), certificate=certificate), known
 
 
 def _settled_scale(
-    method: Road, likelihood: Scaled, prior: Prior, ends: tuple[float, float], max_iter: int, tol: float
+    method: Method, likelihood: Scaled, prior: Prior, ends: tuple[float, float], max_iter: int, tol: float
 ) -> tuple[float, float, int]:
     """The scale of largest posterior with the coefficients that belong to it, how far it is from settled, and the fits.
 
@@ -280,11 +266,11 @@ def _settled_scale(
     def look(u: float) -> tuple[float, float]:
         if u not in seen:
             known = likelihood.at(float(np.exp(u)))
-            answer = method.at(prior.alpha(known.unit, method.weight))
-            cost = method.weight * (answer.loss / known.unit + float(known.rest(np.zeros(1))[0]))
+            mode = method.at(prior.alpha(known.unit, method.weight))
+            cost = method.weight * (mode.loss / known.unit + float(known.rest(np.zeros(1))[0]))
             seen[u] = (
-                cost - float(prior.log_density(answer.coef).sum()),
-                float(np.log(likelihood.likeliest(answer.loss))),
+                cost - float(prior.log_density(mode.solution.coef).sum()),
+                float(np.log(likelihood.likeliest(mode.loss))),
             )
         return seen[u]
 
