@@ -119,6 +119,29 @@ def test_far_from_zero_what_is_certified_is_the_optimum(offset):
         np.testing.assert_allclose(model.objective_, reached, rtol=2e-6)
 
 
+@pytest.mark.filterwarnings("ignore::gramian.warnings.ConvergenceWarning")
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e7, 1e8])
+def test_factors_that_lose_the_variation_of_the_rows_are_not_certified(offset):
+    """Landmark points leave out what is rounding next to k(x, x), which here is nearly all that tells rows apart."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((40, 3))
+    y = Z @ [1.0, -2.0, 0.5] + rng.standard_normal(40)
+    models = [
+        (gm.LogisticRegression(0.01, kernel=Linear()), y > 0),
+        (gm.Regressor(gm.losses.Huber(1.35, 1.0), alpha=0.01, kernel=Linear()), y),
+        (gm.Regressor("absolute", alpha=0.01, kernel=Linear()), y),
+    ]
+    for model, target in models:
+        least = model.fit(Z, target).objective_
+        assert model.certificate_.holds
+        model.fit(Z + offset, target)
+        assert model.certificate_.holds == (offset < 1e6)
+        if model.certificate_.holds:
+            np.testing.assert_allclose(model.objective_, least, rtol=1e-6)
+    same = gm.LogisticRegression(0.01, kernel=RBF(1.0)).fit(np.ones((10, 2)), np.arange(10) % 2)
+    assert same.certificate_.holds
+
+
 @pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of SciPy's solver
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("twice", [True, False])

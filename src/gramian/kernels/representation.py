@@ -170,6 +170,9 @@ class Landmarks(KernelRepresentation):
         Upper triangle with K_PP = RᵀR.
     unexplained : float
         Share of the trace of K that is not explained.
+    neglected : float
+        Of a factor that is meant to be exact: share of the variation about their mean of the points of the fit that it
+        leaves out, because it is rounding next to k(x, x).
     with_residual : bool
         Whether a last feature holds √(k(x, x) − ‖φ(x)‖²): distances from the rows of the fit are then exact.
     """
@@ -177,6 +180,7 @@ class Landmarks(KernelRepresentation):
     R: Floats
     unexplained: float
     _: KW_ONLY
+    neglected: float = 0.0
     with_residual: bool = False
 
     def features(self, points: Any) -> Floats:

@@ -1,11 +1,13 @@
 """Estimators with a parameter `kernel`: what they keep of the kernel, and what is asked of it after a fit."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from gramian._core.text import percentage
 from gramian._core.types import Floats, Ints
 from gramian.kernels.base import Kernel
 from gramian.kernels.input import is_matrix
@@ -17,7 +19,11 @@ from gramian.models.kernel.learned_metric import LearnedMetric
 from gramian.models.kernel.search import KernelSearch, RefitSearch
 from gramian.rows import Rows
 from gramian.selection.cv.scores import Scores
+from gramian.solvers.certificate import Certificate
 from gramian.solvers.kernel.choose import dual_solver
+from gramian.warnings import ConvergenceWarning, warn_user
+
+MAX_NEGLECTED = 1e-3  # share of the variation of the rows that a certified fit may leave to rounding
 
 
 class KernelEstimator:
@@ -127,6 +133,18 @@ class KernelEstimator:
         self._set_kernel(features.data)
         self.representation_ = features.representation
         return features.rows
+
+    def _of_representation(self, certificate: Certificate) -> Certificate:
+        """The certificate; it does not hold, and that is warned of, where rounding hides how the points vary."""
+        share = getattr(self.representation_, "neglected", 0.0)
+        if share <= MAX_NEGLECTED:
+            return certificate
+        note = (
+            f"The values of the kernel are so large next to their differences that {percentage(share)} of the "
+            "variation of the rows is lost to rounding: subtract the means of the columns (gm.StandardScaler)."
+        )
+        warn_user(f"The fit is not certified. {note}", ConvergenceWarning)
+        return replace(certificate, holds=False, note=f"{certificate.note} {note}".strip())
 
     def _set_dual(self) -> None:
         """`dual_coef_` of a function by a kernel."""

@@ -123,9 +123,24 @@ def kernel_features(
         landmarks = sampled_pivots(data.kernel, points, count, weight=target.weight)
         return KernelFeatures(data, landmarks, landmarks.rows_of(points, target))
     landmarks, F = pivots_of_distinct(data.kernel, points, count, target.weight)
+    if rank is None and count == n:
+        landmarks = replace(landmarks, neglected=_neglected(data.kernel, points, F, target.weights))
     if with_residual:  # of the rows of the fit nothing is left
         landmarks, F = replace(landmarks, with_residual=True), np.column_stack([F, np.zeros(n)])
     return KernelFeatures(data, landmarks, _with_target(target, F, target.y, target.weight))
+
+
+def _neglected(kernel: Kernel, points: Any, F: Floats, weight: Floats) -> float:
+    """The share of Σ w ‖φ(x) − mean‖² that a factor of the kernel matrix leaves out; 0 where all points are equal."""
+    used = weight > 0
+    diagonal, F, weight = kernel.diag(points)[used], F[used], weight[used]
+    lost = float(weight @ np.maximum(diagonal - (F**2).sum(axis=1), 0.0))
+    mean = weight @ F / weight.sum()
+    varying = float(weight @ ((F - mean) ** 2).sum(axis=1))
+    X = getattr(points, "X", None)
+    if isinstance(X, np.ndarray) and (X[used] == X[used][:1]).all():
+        return 0.0
+    return lost / (lost + varying) if lost > 0 else 0.0
 
 
 def _with_target(rows: Rows, X: Floats, y: Any, weight: Any) -> MemoryRows:

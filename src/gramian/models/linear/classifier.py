@@ -221,7 +221,8 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         code, norms = getattr(self, "code_", None), self._lengths(self._feature_coef)
         self._decide = ClassDecisions(self.multiclass_, len(self.classes_), code, self._loss, norms)
         worst = max(fits, key=lambda fit: weakness(fit.certificate))
-        self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
+        self.certificate_ = self._of_representation(worst.certificate)
+        self.solver_, self.history_ = worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.separated_ = any(fit.separated for fit in fits)
         self.objective_ = float(np.mean([fit.value for fit in fits]))

@@ -213,7 +213,8 @@ class Regressor(KernelEstimator, Composed, InferentialModel):
         )
         self._set_dual()
         worst = max(fits, key=lambda fit: weakness(fit.certificate))
-        self.certificate_, self.solver_, self.history_ = worst.certificate, worst.solver, worst.history
+        self.certificate_ = self._of_representation(worst.certificate)
+        self.solver_, self.history_ = worst.solver, worst.history
         self.n_iter_ = max(max(fit.iterations for fit in fits), 1)
         self.objective_ = fits[0].value if one else np.array([fit.value for fit in fits])
         self._loss = fits[0].problem.loss

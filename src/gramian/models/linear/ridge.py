@@ -198,6 +198,7 @@ class Ridge(KernelEstimator, InferentialModel):
         fit = fit_penalised(data, Squared(), self._penalty(data.d), options)
         self.alpha_ = fit.alpha
         self._set_solution(fit.solutions[0], data.one_target, fit.scores, fit.path)
+        self.certificate_ = self._of_representation(self.certificate_)
         self._set_dual()
         return self
 
