@@ -12,11 +12,12 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import gramian as gm
 from gramian.structures import Circle, FrequencySensitive, Gaussian, Line, Point, RivalPenalised
+from gramian.structures.cluster_quality import co_membership, silhouette
 from gramian.structures.loop.alternation import Loop
 from gramian.structures.loop.assignments import Nearest
 from gramian.structures.loop.means import MeansLoop
 from gramian.structures.loop.state import LoopState
-from gramian.structures.number_of_clusters import CRITERIA, co_membership, silhouette
+from gramian.structures.number_of_clusters import CRITERIA
 
 BLOBS, OWNERS = make_blobs(300, n_features=2, centers=[[0, 0], [8, 0], [0, 8], [8, 8]], random_state=0)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gramian._core import deadline, validation
 from gramian._core.types import Estimator, Floats, Ints, Matrix
 from gramian.rows import scan
 from gramian.selection.cv.fold_moments import searching
+from gramian.structures.cluster_quality import co_membership, persistent_penalty, silhouette
 from gramian.structures.information_criteria import bic
 from gramian.structures.loop.alternation import LoopResult, joint_losses
 from gramian.structures.loop.initialization import MAX_SHAPE_SAMPLE, SeedSample, drawn_rows, extended
@@ -30,7 +30,6 @@ MIN_PREDICTION_STRENGTH = 0.8  # of clusters that exist (Tibshirani and Walther 
 MIN_NULL_DEVIATIONS = 3.0  # standard deviations by which the objective falls below that of rows without clusters
 PARTITIONS = 10  # into halves, for the prediction strength
 REPEATS = 10  # reference tables of the gap, and pairs of halves of the stability
-MIN_PENALTY_RATIO = 6.0  # between both ends of the penalties of one k, more than rows without clusters have
 MAX_STARTS = 3  # for each number of clusters, the warm start among them
 
 
@@ -215,36 +214,6 @@ def _penalty(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tup
     return penalized, None, int(penalized.argmin())
 
 
-def persistent_penalty(values: Floats) -> float:
-    """The λ in the middle of the longest interval of log λ over which objective + λk is least at the same k.
-
-    As λ decreases from the objective of one cluster to zero, k increases along the vertices of the lower convex hull of
-    the objectives. True clusters are far apart, and further ones only divide what is close together: in between λ
-    changes most without a change of k. Where no interval is longer than for normal or uniform rows without clusters, λ
-    is the objective of one cluster, which then is chosen.
-    """
-    vertices = [0]
-    for i in range(1, len(values)):
-        while len(vertices) > 1 and _descent(values, vertices[-1], i) >= _descent(values, vertices[-2], vertices[-1]):
-            vertices.pop()
-        vertices.append(i)
-    descents = [_descent(values, a, b) for a, b in pairwise(vertices)]
-    ends = [float(values[0]), *(descent for descent in descents if descent > 0)]
-    if len(ends) < 2:
-        return max(float(values[0]), 1e-300)
-    tiny = 1e-12 * ends[0]
-    lengths = [np.log(a / max(b, tiny)) for a, b in pairwise(ends)]
-    longest = int(np.argmax(lengths))
-    if lengths[longest] < np.log(MIN_PENALTY_RATIO):
-        return ends[0]
-    return float(np.sqrt(ends[longest]) * np.sqrt(max(ends[longest + 1], tiny)))
-
-
-def _descent(values: Floats, a: int, b: int) -> float:
-    """The mean decrease per cluster between two numbers of clusters."""
-    return float(values[a] - values[b]) / (b - a)
-
-
 def _bic(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, None, int]:
     criterion = np.array([bic(each, task.search.rows.d, task.search.loop.weight) for each in results])
     return criterion, None, int(criterion.argmin())
@@ -274,22 +243,6 @@ def _silhouette(task: ChoiceTask, results: list[LoopResult], values: Floats) -> 
         if len(np.unique(labels)) > 1:
             silhouettes[i] = silhouette(distances, labels, weight)
     return silhouettes, None, int(np.nanargmax(silhouettes)) if np.isfinite(silhouettes).any() else 0
-
-
-def silhouette(distances: Floats, labels: Ints, weight: Floats) -> float:
-    """The weighted mean of (b − a)/max(a, b), from pairwise distances; weights are counts."""
-    _, labels = np.unique(labels, return_inverse=True)
-    membership = np.zeros((len(labels), labels.max() + 1))
-    rows = np.arange(len(labels))
-    membership[rows, labels] = weight
-    mass, sums = membership.sum(axis=0), distances @ membership
-    within = sums[rows, labels] / np.maximum(mass[labels] - 1.0, 1e-300)
-    between = sums / mass
-    between[rows, labels] = np.inf
-    nearest = between.min(axis=1)
-    size = np.maximum(within, nearest)
-    scores = np.where((mass[labels] > 1.0) & (size > 0), (nearest - within) / np.where(size > 0, size, 1.0), 0.0)
-    return float(weight @ scores / weight.sum())
 
 
 def _gap(task: ChoiceTask, results: list[LoopResult], values: Floats) -> tuple[Floats, Floats, int]:
@@ -428,15 +381,6 @@ class _NullRows:
             if log_ratio >= nulls.mean() - MIN_NULL_DEVIATIONS * nulls.std() * np.sqrt(1.0 + 1.0 / len(nulls)):
                 return False
         return True
-
-
-def co_membership(predicted: Ints, own: Ints, weight: Floats) -> float:
-    """The least share, over own clusters, of pairs of rows that are predicted to be together; weights are counts."""
-    counts = np.zeros((int(own.max()) + 1, int(predicted.max()) + 1))
-    np.add.at(counts, (own, predicted), weight)
-    total = counts.sum(axis=1)
-    pairs = (counts * np.maximum(counts - 1.0, 0.0)).sum(axis=1)
-    return float(np.min(pairs[total > 1] / (total * (total - 1.0))[total > 1], initial=1.0)) * float((total != 1).all())
 
 
 def _labels_of(result: LoopResult, X: Matrix) -> Ints:
