@@ -20,8 +20,6 @@ def read_points(estimator: Any, X: Any, kernel: Kernel, *, reset: bool) -> Any:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         if reset:
             estimator.n_features_in_ = vectors(X).d
-    elif reset:
-        estimator.__dict__.pop("n_features_in_", None)
     return kernel.points(X)
 
 

@@ -12,7 +12,6 @@ from gramian.kernels.input import point_weights, read_points, refuse_invalid
 from gramian.kernels.lowrank.landmarks import MOST_CELLS, sampled_pivots
 from gramian.kernels.lowrank.pivoted_cholesky import pivots_of_distinct
 from gramian.kernels.named import kernel_of
-from gramian.kernels.points import is_table
 from gramian.kernels.representation import Landmarks
 from gramian.kernels.vectors.stationary import Mahalanobis
 from gramian.models.base.composed import penalty_of
@@ -89,8 +88,6 @@ def read_kernel_data(model: Any, X: Any, y: Any, sample_weight: Any, *, targeted
     kernel = kernel.fitted(X, weight)
     refuse_invalid(kernel, X)
     points = read_points(model, X, kernel, reset=True)
-    if not is_table(X):
-        model.__dict__.pop("n_features_in_", None)
     if not targeted:
         y = np.zeros(len(points))
     if target is None:

@@ -156,7 +156,6 @@ class Agglomerative(ClusterTree):
             weight = block.weight
             values = block.X if kernel is None or isinstance(X, Rows) else X
         else:
-            self.__dict__.pop("n_features_in_", None)
             values = X
             weight = scan(np.zeros((len(X), 1)), sample_weight=sample_weight).collect().weight
         if kernel is None:
