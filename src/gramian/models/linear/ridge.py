@@ -121,9 +121,8 @@ class Ridge(KernelEstimator, InferentialModel):
         """Fit to (X, y) or `Rows`; with a number for alpha also to `Moments` or a `Triangle`."""
         self._refuse_rank()
         self._forget_fit()
-        if self.kernel is not None and (
-            self.matrix is not None or self.penalty_factors is not None or self.standardize
-        ):
+        standardize = validation.flag("standardize", self.standardize)
+        if self.kernel is not None and (self.matrix is not None or self.penalty_factors is not None or standardize):
             raise ValueError("With kernel= the penalty is βᵀKβ: leave out matrix, penalty_factors and standardize.")
         if self._solves_dual():
             return self._fit_kernel(X, y, sample_weight)
