@@ -9,8 +9,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
 import gramian as gm
-from gramian.selection.cv.fold_small import SmallPath
 from gramian.selection.cv.regularization import Refits
+from gramian.selection.cv.strategies.fold_small import SmallPath
 
 
 def derivatives(loss, y, f):

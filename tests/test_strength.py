@@ -438,7 +438,7 @@ def test_passes_of_several_classes_are_few(monkeypatch):
 @pytest.mark.parametrize(("penalty", "most"), [("l2", 65), ("l1", 100)])
 def test_passes_of_two_classes_are_few(penalty, most, monkeypatch):
     """Starts and last steps are foretold: three passes an alpha, and five where coefficients are zero."""
-    from gramian.selection.cv.fold_passes import FoldPasses
+    from gramian.selection.cv.strategies.fold_passes import FoldPasses
 
     passes, plain = [], FoldPasses.sums
     monkeypatch.setattr(FoldPasses, "sums", lambda *args: (passes.append(1), plain(*args))[1])

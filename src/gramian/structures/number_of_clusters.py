@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from gramian._core import deadline, validation
 from gramian._core.types import Estimator, Floats, Ints, Matrix
 from gramian.rows import scan
-from gramian.selection.cv.fold_moments import searching
+from gramian.selection.cv.strategies.fold_moments import searching
 from gramian.structures.cluster_quality import co_membership, persistent_penalty, silhouette
 from gramian.structures.information_criteria import bic
 from gramian.structures.loop.alternation import LoopResult, joint_losses

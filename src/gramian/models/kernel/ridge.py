@@ -13,10 +13,10 @@ from gramian.kernels.points import alone
 from gramian.models.kernel.data import KernelData, read_kernel_data
 from gramian.models.kernel.ridge_cv import WHOLE, KernelRidgeCV, finalists
 from gramian.models.kernel.search import KernelSearch
-from gramian.selection.cv.fold_moments import select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import plan
+from gramian.selection.cv.strategies.fold_moments import select
 from gramian.solvers.kernel.ridge_solution import KernelRidgeProblem
 
 COMPARED_ALPHAS = 13  # by which a kernel is compared with others

@@ -13,10 +13,10 @@ from gramian.kernels.input import positive_definite
 from gramian.models.base.calibration import Calibration, calibrate
 from gramian.models.base.output_codes import ClassDecisions
 from gramian.rows import MemoryRows, single_threaded_blas
-from gramian.selection.cv.fold_moments import Limited, select
 from gramian.selection.cv.regularization import splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import fold_weights, plan
+from gramian.selection.cv.strategies.fold_moments import Limited, select
 from gramian.solvers.certificate import Certificate, SolverInfo
 from gramian.solvers.gaps import kernel_rounding, relative_gap
 from gramian.solvers.kernel.kernel_rows import KernelRows

@@ -29,10 +29,10 @@ from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge,
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
 from gramian.rows.labels import class_weights, coded
-from gramian.selection.cv.leave_one_out import dense_enough, loo_predictions, loo_predictions_of, softened
 from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import subset
+from gramian.selection.cv.strategies.leave_one_out import dense_enough, loo_predictions, loo_predictions_of, softened
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem

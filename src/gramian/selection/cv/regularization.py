@@ -10,9 +10,9 @@ from gramian.objective.losses.base import Loss, Scaled
 from gramian.objective.problem import Problem
 from gramian.rows import Block, Rows, parallel_map, threads
 from gramian.rows.labels import class_weights, coded
-from gramian.selection.cv.fold_moments import FINER, Limited, select
 from gramian.selection.cv.scores import Scores
 from gramian.selection.cv.splits import Plan, fold_weights, plan, subset
+from gramian.selection.cv.strategies.fold_moments import FINER, Limited, select
 from gramian.selection.cv.strategy import FoldTask, ProblemFactory, Strategy, SumsStrategy, strategy_of
 from gramian.solvers.solution import Solution
 

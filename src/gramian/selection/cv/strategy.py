@@ -18,16 +18,16 @@ from gramian.solvers.solve import fit_problem
 ProblemFactory = Callable[[Rows], Problem]  # from rows to the problem on them: what a fold is fitted with
 FOLD_TOL = 1e-7
 STRATEGIES = (  # by cost, the cheapest first: modules of this room and their classes, imported when they are asked
-    ("ridge_folds", "RidgeFolds"),
-    ("lasso_folds", "LassoGramFolds"),
-    ("lasso_folds", "LassoRowFolds"),
-    ("leave_one_out", "ApproximateLeaveOneOut"),
-    ("fold_proximal", "FoldProximal"),
-    ("fold_piecewise", "FoldPiecewise"),
-    ("fold_scale", "FoldScale"),
-    ("fold_softmax", "FoldSoftmax"),
-    ("fold_newton", "ComparisonFoldNewton"),
-    ("fold_newton", "FoldNewton"),
+    ("strategies.ridge_folds", "RidgeFolds"),
+    ("strategies.lasso_folds", "LassoGramFolds"),
+    ("strategies.lasso_folds", "LassoRowFolds"),
+    ("strategies.leave_one_out", "ApproximateLeaveOneOut"),
+    ("strategies.fold_proximal", "FoldProximal"),
+    ("strategies.fold_piecewise", "FoldPiecewise"),
+    ("strategies.fold_scale", "FoldScale"),
+    ("strategies.fold_softmax", "FoldSoftmax"),
+    ("strategies.fold_newton", "ComparisonFoldNewton"),
+    ("strategies.fold_newton", "FoldNewton"),
     ("regularization", "Refits"),
 )
 

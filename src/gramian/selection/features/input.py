@@ -8,8 +8,8 @@ from sklearn.utils.validation import validate_data
 from gramian._core.types import Estimator, Table, Values, Weights
 from gramian.rows import Block, Rows, scan
 from gramian.rows.feature_names import remember_columns
-from gramian.selection.cv.fold_moments import FoldMoments
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategies.fold_moments import FoldMoments
 from gramian.statistics import Moments, Triangle
 
 MOST_BYTES = 4e9  # what the sums of all splits may take; leave-one-out on many rows would take far more

@@ -17,9 +17,9 @@ from gramian._core.fitted.time_limit import timed
 from gramian._core.types import CV, Bools, Floats, Ints, Table, Tags, Values, Weights
 from gramian._core.validation import flag
 from gramian.rows import Block, Rows, parallel_map, scan, single_threaded_blas
-from gramian.selection.cv.fold_moments import FoldMoments
 from gramian.selection.cv.scores import scores_of
 from gramian.selection.cv.splits import plan
+from gramian.selection.cv.strategies.fold_moments import FoldMoments
 from gramian.selection.features.input import FeatureColumns, feature_count, fold_moments, read, refuse_more
 from gramian.selection.features.leaps import best_subsets
 from gramian.solvers.certificate import Certificate, SolverInfo

@@ -15,7 +15,7 @@ from gramian.kernels.named import kernel_of
 from gramian.kernels.points import Vectors, is_table, vectors
 from gramian.kernels.representation import KernelMatrix
 from gramian.rows import Rows, scan, single_threaded_blas
-from gramian.selection.cv.fold_moments import searching
+from gramian.selection.cv.strategies.fold_moments import searching
 from gramian.solvers.eigen import eigen
 from gramian.structures.components.base import Structure, refuse_kernel_out_of_range
 from gramian.structures.components.kernel_point import KernelPoint

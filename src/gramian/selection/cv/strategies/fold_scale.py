@@ -7,11 +7,11 @@ from gramian._core.types import Floats
 from gramian.objective.losses.regression import Huber
 from gramian.objective.problem import Problem, joint_scale, least_scale
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
-from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_newton import SETTLED
-from gramian.selection.cv.fold_passes import extrapolated
-from gramian.selection.cv.fold_small import INNER, MOST_WHOLE, nonsmooth_part
 from gramian.selection.cv.splits import Plan, row_weights
+from gramian.selection.cv.strategies.backtracking import Backtracking
+from gramian.selection.cv.strategies.fold_newton import SETTLED
+from gramian.selection.cv.strategies.fold_passes import extrapolated
+from gramian.selection.cv.strategies.fold_small import INNER, MOST_WHOLE, nonsmooth_part
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.proximal_newton import model_step
 

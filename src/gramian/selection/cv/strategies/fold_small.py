@@ -5,8 +5,8 @@ import numpy as np
 from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem
 from gramian.rows import single_threaded_blas
-from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_passes import FoldPasses, extrapolated, nearest
+from gramian.selection.cv.strategies.backtracking import Backtracking
+from gramian.selection.cv.strategies.fold_passes import FoldPasses, extrapolated, nearest
 from gramian.solvers.smooth.newton import solver_of
 from gramian.solvers.smooth.proximal_newton import MAX_SWEEPS, minimiser
 

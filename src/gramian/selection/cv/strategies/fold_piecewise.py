@@ -9,8 +9,8 @@ from gramian.objective.losses.base import PiecewiseLinear
 from gramian.objective.problem import Problem
 from gramian.rows import MemoryRows, parallel_map, single_threaded_blas
 from gramian.rows.labels import CodedRows
-from gramian.selection.cv.fold_passes import extrapolated
 from gramian.selection.cv.splits import Plan, row_weights
+from gramian.selection.cv.strategies.fold_passes import extrapolated
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.nonsmooth.active_set_equations import active_set_optimum
 from gramian.solvers.nonsmooth.smoothed_newton_path import ROUNDING_FACTOR, smoothed_newton

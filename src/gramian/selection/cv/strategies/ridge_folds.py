@@ -4,7 +4,7 @@ import numpy as np
 
 from gramian._core.types import Floats
 from gramian.rows import Rows, parallel_map
-from gramian.selection.cv.fold_moments import FoldMoments
+from gramian.selection.cv.strategies.fold_moments import FoldMoments
 from gramian.selection.cv.strategy import FoldTask, SumsStrategy
 from gramian.selection.features.input import fold_moments
 from gramian.solvers.least_squares.closed_form import OutOfRange

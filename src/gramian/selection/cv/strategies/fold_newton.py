@@ -6,12 +6,12 @@ import numpy as np
 
 from gramian._core.types import Bools, Floats
 from gramian.objective.problem import Problem
-from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, extrapolated, nearest
-from gramian.selection.cv.fold_small import SmallPath
-from gramian.selection.cv.leave_one_out import has_dense_hessian
 from gramian.selection.cv.scores import mean_and_error
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategies.backtracking import Backtracking
+from gramian.selection.cv.strategies.fold_passes import FoldPasses, FoldPath, FoldSearch, extrapolated, nearest
+from gramian.selection.cv.strategies.fold_small import SmallPath
+from gramian.selection.cv.strategies.leave_one_out import has_dense_hessian
 from gramian.solvers.smooth.landmark_problem import LandmarkProblem
 from gramian.solvers.smooth.newton import FAST_RESIDUAL, Curvature
 

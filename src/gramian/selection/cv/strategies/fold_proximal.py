@@ -8,11 +8,11 @@ from gramian._core.numerics.compiled import compiled_later, njit
 from gramian._core.types import Floats, Ints
 from gramian.objective.problem import Problem, joint_scale
 from gramian.rows import Block, parallel_map
-from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_newton import SETTLED
-from gramian.selection.cv.fold_passes import FoldPasses, FoldPath, FoldSearch, nearest
-from gramian.selection.cv.fold_small import SmallPath
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategies.backtracking import Backtracking
+from gramian.selection.cv.strategies.fold_newton import SETTLED
+from gramian.selection.cv.strategies.fold_passes import FoldPasses, FoldPath, FoldSearch, nearest
+from gramian.selection.cv.strategies.fold_small import SmallPath
 from gramian.solvers.smooth.proximal_newton import model_step
 
 MAX_PASSES = 100

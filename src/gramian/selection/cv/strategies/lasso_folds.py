@@ -6,8 +6,8 @@ import numpy as np
 
 from gramian._core.types import Bools, Floats, Ints
 from gramian.rows import Rows, parallel_map
-from gramian.selection.cv.fold_moments import FoldMoments, searching
 from gramian.selection.cv.splits import fold_weights
+from gramian.selection.cv.strategies.fold_moments import FoldMoments, searching
 from gramian.selection.cv.strategy import FoldTask, SumsStrategy
 from gramian.solvers.least_squares.factor import quadratic
 from gramian.solvers.sparse.active_set import ENDED

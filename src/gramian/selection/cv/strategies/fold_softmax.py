@@ -4,10 +4,10 @@ import numpy as np
 
 from gramian._core.types import Bools, Floats, Ints
 from gramian.objective.problem import Problem
-from gramian.selection.cv.backtracking import Backtracking
-from gramian.selection.cv.fold_newton import SETTLED
-from gramian.selection.cv.fold_passes import NEAR, extrapolated, nearest
 from gramian.selection.cv.splits import Plan
+from gramian.selection.cv.strategies.backtracking import Backtracking
+from gramian.selection.cv.strategies.fold_newton import SETTLED
+from gramian.selection.cv.strategies.fold_passes import NEAR, extrapolated, nearest
 from gramian.selection.cv.strategy import FoldTask, SharedFolds
 from gramian.solvers.smooth.newton_cg import Product
 from gramian.solvers.smooth.softmax_models import SoftmaxModels, stackable

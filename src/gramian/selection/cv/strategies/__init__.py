@@ -1,0 +1,1 @@
+"""Strategies of cross-validation: how all training parts and alphas share their work."""
