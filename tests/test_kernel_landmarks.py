@@ -6,8 +6,8 @@ from sklearn.base import clone
 
 import gramian as gm
 import gramian.kernels.lowrank.landmarks as landmarks
+import gramian.models.base.out_of_fold as out_of_fold
 import gramian.models.kernel.data as kernel_data
-import gramian.models.linear.classifier as linear_classifier
 import gramian.solvers.least_squares.landmarks as solver
 import gramian.solvers.nonsmooth.active_rows as near_rows
 import gramian.solvers.smooth.landmark_problem as landmark_problem
@@ -230,7 +230,7 @@ def test_probabilities_of_many_rows_are_those_of_some(streamed, monkeypatch):
     labels = y + 0.3 * np.random.default_rng(0).standard_normal(3000) > 3
     model = gm.SVC(alpha=1e-3, kernel=RBF(1.5), rank=20)
     all_rows = clone(model).fit(X, labels)
-    monkeypatch.setattr(linear_classifier, "CALIBRATED", 700)
+    monkeypatch.setattr(out_of_fold, "SAMPLE_ROWS", 700)
     some_rows = clone(model).fit(X, labels)
     np.testing.assert_allclose(some_rows.decision_function(X), all_rows.decision_function(X), atol=1e-9)
     p, q = some_rows.predict_proba(X), all_rows.predict_proba(X)

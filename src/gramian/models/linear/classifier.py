@@ -20,6 +20,7 @@ from gramian.models.base.composed import Composed, loss_of, penalty_of
 from gramian.models.base.errors import Covariance, coefficient_errors, covariance_of
 from gramian.models.base.kernel_estimator import KernelEstimator
 from gramian.models.base.notes import penalty_notes
+from gramian.models.base.out_of_fold import out_of_fold
 from gramian.models.base.output_codes import CODES, MULTICLASS, ClassDecisions, code_matrix
 from gramian.models.base.path import Path, path_of
 from gramian.models.linear.penalised import GRID
@@ -28,17 +29,14 @@ from gramian.objective.losses.base import Loss
 from gramian.objective.losses.classification import Hinge, Logistic, MultiHinge, Perceptron, Softmax
 from gramian.objective.problem import Problem
 from gramian.rows import Rows, single_threaded_blas
-from gramian.rows.labels import class_weights, coded
-from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength, splits_of
+from gramian.rows.labels import coded
+from gramian.selection.cv.regularization import AlphaSearch, grid, has_strength
 from gramian.selection.cv.scores import Scores
-from gramian.selection.cv.splits import subset
-from gramian.selection.cv.strategies.leave_one_out import dense_enough, loo_predictions, loo_predictions_of, softened
 from gramian.solvers.certificate import weakness
 from gramian.solvers.solution import Solution
 from gramian.solvers.solve import fit_problem
 
 NONSMOOTH_GRID = 10
-CALIBRATED = 20_000  # rows that a map to probabilities is made from, where features are dear
 JOINT: dict[type[Loss], Loss] = {Logistic: Softmax(), Hinge: MultiHinge(), Perceptron: MultiHinge(0.0)}
 
 
@@ -260,58 +258,17 @@ class LinearClassifier(KernelEstimator, Composed, ClassifyingModel):
         natural = self._loss.likelihood and (self.multiclass_ == "joint" or len(self.classes_) == 2)
         if natural:
             return
-        if self._dear(rows, fits):
-            index = np.arange(0, rows.n, rows.n // CALIBRATED)
-            f = np.hstack([loo_predictions_of(fit.problem, fit.theta, index) for fit in fits])
-            rows = subset(rows, index)
-        else:
-            f = self._left_out(rows, problem_factories, fits)
-        block = rows.collect()
+
+        def refit(problem: Problem, start: Floats) -> Solution:
+            return self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
+
+        f, judged = out_of_fold(rows, problem_factories, fits, refit)
+        block = judged.collect()
         assert block.y is not None
         weight = block.weights
         weight = np.where(np.isnan(f).any(axis=1), 0.0, weight)  # rows of classes that were not seen without them
         f = np.where(np.isnan(f), 0.0, f)
         self._calibration = calibrate(self._decide(f), block.y[:, 0].astype(np.int64), weight)
-
-    def _dear(self, rows: Rows, fits: list[Solution]) -> bool:
-        """Whether features are made anew for more rows than the few numbers of a map to probabilities need."""
-        known = self._loss.piecewise_linear or (self._loss.smooth and self._loss.convex)
-        return rows.basis is not None and rows.n > 2 * CALIBRATED and known and fits[0].problem.m == 1
-
-    def _left_out(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Floats:
-        """From one Newton step where the curvature is known, else by refits on five folds."""
-        columns = []
-        for fit in fits:
-            problem = fit.problem
-            known = self._loss.piecewise_linear or (self._loss.smooth and self._loss.convex)
-            if not known or problem.parts is None or not problem.parts.smooth or not dense_enough(problem):
-                return self._refitted(rows, problem_factories, fits)
-            if self._loss.piecewise_linear:
-                problem = softened(problem, fit.theta)
-            hessian = problem.at(fit.theta, hessian=True).hessian
-            columns.append(loo_predictions(problem, fit.theta, hessian, whole=False))
-        return np.hstack(columns)
-
-    def _refitted(self, rows: Rows, problem_factories: list[Any], fits: list[Solution]) -> Floats:
-        found = np.zeros((rows.n, len(self._feature_coef)))
-        for train, test in splits_of(5, rows):
-            some, rest = subset(rows, train), subset(rows, test)
-            seen = class_weights(some)[0]
-            column = 0
-            for reading, fit in zip(problem_factories, fits, strict=True):
-                problem = reading(some).with_alpha(self.alpha_)
-                width = fit.coef.shape[1]
-                if problem.columns.weight <= 0 or (problem.m == 1 and problem.columns.low == problem.columns.high):
-                    column += width  # no decision between classes of which one is not there
-                    continue
-                start = problem.to_standardized(fit.coef, fit.intercept)
-                again = self._solve(problem, start=start, tol=1e-4, warn=False, callbacks=())
-                found[test, column : column + width] = rest.times(again.coef) + again.intercept
-                column += width
-            codes = rest.collect().y
-            assert codes is not None
-            found[test[~np.isin(codes[:, 0], seen)]] = np.nan
-        return found
 
     # what it says
 
