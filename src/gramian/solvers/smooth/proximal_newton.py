@@ -266,5 +266,10 @@ def descend(H: Any, x: Any, slope: Any, l1: Any, low: Any, high: Any, tol: float
 
 
 _minimise_few = compiled_later(
-    minimise, minimise_plain, descend, free_step, move_free, seconds=lambda H, *_: 6e-6 * H.size
+    minimise,
+    minimise_plain,
+    descend,
+    free_step,
+    move_free,
+    seconds=lambda H, *_: 3e-5 + 1.2e-5 * len(H) + 2e-9 * H.size,
 )
