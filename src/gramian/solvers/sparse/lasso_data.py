@@ -4,6 +4,7 @@ Each knows its largest alpha and its path over a grid. Where a deadline ends a p
 one asked for.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ Traced = tuple[Floats, Floats, Floats, Floats, Floats, Ints]
 MOST_EXPONENT = 500  # binary, of a column or target: products of two and their sums stay within float64
 
 
-class LassoData:
+class LassoData(ABC):
     """A lasso problem without its alpha; strategies of cross-validation and the solver after them share one."""
 
     through: str
@@ -47,25 +48,25 @@ class LassoData:
         self.shrinkage: Shrinkage = shrinkage
         self.intercept, self.max_iter = problem.intercept, max_iter
 
+    @abstractmethod
     def top(self) -> float:
         """The smallest alpha at which every penalised coefficient is zero."""
-        raise NotImplementedError
 
+    @abstractmethod
     def path(self, alphas: Floats, alpha: float) -> Traced:
         """Alphas, coefficients, intercepts, objectives, gaps and rounds along a path that has `alpha`."""
-        raise NotImplementedError
 
     def design(self) -> tuple[int | None, float | None]:
         """Rank and condition number of the columns, where they are cheap to know."""
         return None, None
 
+    @abstractmethod
     def rounding_shares(self, coef: Floats, alpha: float) -> tuple[float, float]:
         """Shares of the objective that columns taken as constant, and the rounding of the intercept, may have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sums(self, coef: Floats) -> SquaredLossSums:
         """The squared residuals of each target."""
-        raise NotImplementedError
 
 
 class GramData(LassoData):
